@@ -1,9 +1,9 @@
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
-use frazil_core::{Error, ErrorKind, Offset, OffsetRange, Partition, Result, TopicName, TopicPartition};
+use frazil_core::{Error, ErrorKind, Offset, OffsetRange, Result, TopicPartition};
 
-use crate::json::{self, Collector, RawRecord, Slot, Span};
+use crate::decode::Decoder;
+use crate::json;
 
 /// The largest event that is read, in bytes. Lambda sends 6 MB at most; the rest is room for events in files.
 pub const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
@@ -15,7 +15,6 @@ pub const MAX_RECORDS: usize = 250_000;
 pub const MAX_HEADERS: usize = 1_000_000;
 
 const PARSE: &str = "read the Kafka event";
-const OUTLINE: &str = "list the offsets of the Kafka event";
 
 /// A Kafka event as Lambda delivers it, in order.
 #[derive(Debug)]
@@ -87,9 +86,9 @@ pub struct Record<'a> {
     /// The headers in their order; a name may come more than once. Missing and null lists are empty.
     pub headers: Vec<Header<'a>>,
     /// What the mapping's own registry client says about the key, when one is configured.
-    pub key_schema: Option<SchemaMetadata<'a>>,
+    pub key_schema: Option<Box<SchemaMetadata<'a>>>,
     /// What the mapping's own registry client says about the value, when one is configured.
-    pub value_schema: Option<SchemaMetadata<'a>>,
+    pub value_schema: Option<Box<SchemaMetadata<'a>>>,
 }
 
 impl Record<'_> {
@@ -144,192 +143,24 @@ impl EventBuffer {
     /// one offset. Unknown fields are ignored.
     pub fn parse<'a>(&'a mut self, event: &'a [u8]) -> Result<Event<'a>> {
         let text = checked_text(PARSE, event)?;
-        self.bytes.clear();
-        // Never moved while it grows; pages that are not used cost nothing.
-        self.bytes.reserve_exact(text.len() / 4 * 3 + 3);
-        let mut decoder = Decoder {
-            bytes: &mut self.bytes,
-            headers: 0,
-            batches: BTreeMap::new(),
-        };
+        // Base64 and lists of bytes are longer than what they stand for. Zeroed pages that stay unused cost nothing.
+        if self.bytes.len() < text.len() {
+            self.bytes = vec![0; text.len()];
+        }
+        let mut decoder = Decoder::new(&mut self.bytes);
         let head = json::read(text, &mut decoder).map_err(|error| json_error(PARSE, &error))?;
-        let batches = decoder.batches;
-        let bytes: &'a [u8] = &self.bytes;
         let origin = origin(PARSE, head)?;
-        let batches = batches
+        let batches = decoder
+            .into_batches()
             .into_iter()
             .filter(|(_, records)| !records.is_empty())
-            .map(|(topic_partition, records)| batch(topic_partition, records, bytes))
+            .map(|(topic_partition, records)| batch(topic_partition, records))
             .collect::<Result<_>>()?;
         Ok(Event { origin, batches })
     }
 }
 
-/// Origin and offsets of an event, without keys, values and headers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EventOutline {
-    /// Where it came from.
-    pub origin: Origin,
-    /// The range of each topic-partition that has records, sorted by topic, then partition.
-    pub ranges: Vec<(TopicPartition, OffsetRange)>,
-    /// How many records the event lists.
-    pub records: usize,
-}
-
-/// Lists the offsets of an event without decoding its records: what is needed to know about a parked event.
-///
-/// Refuses what [`EventBuffer::parse`] refuses, except for what it does not look at: the contents of keys, values
-/// and headers, and whether an offset that comes twice is the same record.
-pub fn outline(event: &[u8]) -> Result<EventOutline> {
-    let text = checked_text(OUTLINE, event)?;
-    let mut outliner = Outliner::default();
-    let head = json::read(text, &mut outliner).map_err(|error| json_error(OUTLINE, &error))?;
-    let ranges = outliner
-        .spans
-        .into_iter()
-        .map(|(topic_partition, (first, last))| Ok((topic_partition, OffsetRange::new(first, last)?)))
-        .collect::<Result<_>>()?;
-    Ok(EventOutline {
-        origin: origin(OUTLINE, head)?,
-        ranges,
-        records: outliner.records,
-    })
-}
-
-struct Decoder<'buffer, 'a> {
-    bytes: &'buffer mut Vec<u8>,
-    headers: usize,
-    batches: BTreeMap<TopicPartition, Vec<Decoded<'a>>>,
-}
-
-/// A record whose bytes lie in the buffer, which may still grow.
-struct Decoded<'a> {
-    offset: Offset,
-    timestamp_ms: Option<i64>,
-    timestamp_type: TimestampType,
-    key: Option<Span>,
-    value: Option<Span>,
-    headers: Vec<(Cow<'a, str>, Option<Span>)>,
-    key_schema: Option<SchemaMetadata<'a>>,
-    value_schema: Option<SchemaMetadata<'a>>,
-}
-
-impl<'a> Collector<'a> for Decoder<'_, 'a> {
-    type Raw = RawRecord<'a>;
-    type Batch = Vec<Decoded<'a>>;
-
-    fn take(&mut self, batch: &mut Self::Batch, slot: &Slot<'_>, raw: RawRecord<'a>) -> Result<(), String> {
-        let offset = slot.check(&raw.topic, raw.partition, raw.offset)?;
-        self.headers += raw.headers.list.len();
-        if self.headers > MAX_HEADERS {
-            return Err(format!("the event has more than {MAX_HEADERS} headers"));
-        }
-        let key = self.decode(slot, offset, "key", raw.key.as_deref())?;
-        let value = self.decode(slot, offset, "value", raw.value.as_deref())?;
-        let base = self.bytes.len();
-        self.bytes.extend_from_slice(&raw.headers.bytes);
-        let headers = raw.headers.list.into_iter();
-        batch.push(Decoded {
-            offset,
-            timestamp_ms: raw.timestamp.filter(|&millis| millis != -1),
-            timestamp_type: match raw.timestamp_type.as_deref() {
-                Some("CREATE_TIME") => TimestampType::CreateTime,
-                Some("LOG_APPEND_TIME") => TimestampType::LogAppendTime,
-                _ => TimestampType::Unknown,
-            },
-            key,
-            value,
-            headers: headers
-                .map(|(name, span)| (name, span.map(|span| span.shift(base))))
-                .collect(),
-            key_schema: raw.key_schema,
-            value_schema: raw.value_schema,
-        });
-        Ok(())
-    }
-
-    fn finish(&mut self, topic_partition: TopicPartition, mut batch: Self::Batch) {
-        self.batches
-            .entry(topic_partition)
-            .or_default()
-            .append(&mut batch);
-    }
-}
-
-impl Decoder<'_, '_> {
-    fn decode(
-        &mut self,
-        slot: &Slot<'_>,
-        offset: Offset,
-        what: &str,
-        base64: Option<&str>,
-    ) -> Result<Option<Span>, String> {
-        let Some(base64) = base64.filter(|text| !text.is_empty()) else {
-            return Ok(None);
-        };
-        let start = self.bytes.len();
-        base64_simd::STANDARD
-            .decode_append(base64, &mut *self.bytes)
-            .map_err(|_| format!("the {what} of {slot} at offset {offset} is not base64"))?;
-        Ok(Some(Span {
-            start,
-            end: self.bytes.len(),
-        }))
-    }
-}
-
-#[derive(Default)]
-struct Outliner {
-    records: usize,
-    spans: BTreeMap<TopicPartition, (Offset, Offset)>,
-}
-
-impl<'a> Collector<'a> for Outliner {
-    type Raw = json::RawPosition<'a>;
-    type Batch = Option<(Offset, Offset)>;
-
-    fn take(&mut self, batch: &mut Self::Batch, slot: &Slot<'_>, raw: Self::Raw) -> Result<(), String> {
-        let offset = slot.check(&raw.topic, raw.partition, raw.offset)?;
-        let (first, last) = batch.get_or_insert((offset, offset));
-        (*first, *last) = ((*first).min(offset), (*last).max(offset));
-        self.records += 1;
-        Ok(())
-    }
-
-    fn finish(&mut self, topic_partition: TopicPartition, batch: Self::Batch) {
-        if let Some((first, last)) = batch {
-            let span = self.spans.entry(topic_partition).or_insert((first, last));
-            *span = (span.0.min(first), span.1.max(last));
-        }
-    }
-}
-
-fn batch<'a>(
-    topic_partition: TopicPartition,
-    decoded: Vec<Decoded<'a>>,
-    bytes: &'a [u8],
-) -> Result<PartitionBatch<'a>> {
-    let at = |span: Option<Span>| span.map(|span| &bytes[span.start..span.end]);
-    let mut records: Vec<Record<'a>> = decoded
-        .into_iter()
-        .map(|record| Record {
-            offset: record.offset,
-            timestamp_ms: record.timestamp_ms,
-            timestamp_type: record.timestamp_type,
-            key: at(record.key),
-            value: at(record.value),
-            headers: record
-                .headers
-                .into_iter()
-                .map(|(name, span)| Header {
-                    name,
-                    value: at(span),
-                })
-                .collect(),
-            key_schema: record.key_schema,
-            value_schema: record.value_schema,
-        })
-        .collect();
+fn batch<'a>(topic_partition: TopicPartition, mut records: Vec<Record<'a>>) -> Result<PartitionBatch<'a>> {
     if !records.is_sorted_by(|a, b| a.offset < b.offset) {
         records.sort_by_key(|record| record.offset);
         records.dedup();
@@ -364,7 +195,7 @@ fn batch<'a>(
     })
 }
 
-fn origin(operation: &'static str, head: json::Head) -> Result<Origin> {
+pub(crate) fn origin(operation: &'static str, head: json::Head) -> Result<Origin> {
     let kind = match head.event_source.as_deref() {
         Some("aws:kafka") => OriginKind::Msk,
         Some("SelfManagedKafka" | "aws:SelfManagedKafka") => OriginKind::SelfManaged,
@@ -390,7 +221,7 @@ fn origin(operation: &'static str, head: json::Head) -> Result<Origin> {
     })
 }
 
-fn checked_text<'a>(operation: &'static str, event: &'a [u8]) -> Result<&'a str> {
+pub(crate) fn checked_text<'a>(operation: &'static str, event: &'a [u8]) -> Result<&'a str> {
     if event.len() > MAX_EVENT_BYTES {
         return Err(Error::new(
             ErrorKind::Invalid,
@@ -414,7 +245,7 @@ fn checked_text<'a>(operation: &'static str, event: &'a [u8]) -> Result<&'a str>
 }
 
 /// Our own findings arrive as data errors too; serde_json adds line and column to all of them.
-fn json_error(operation: &'static str, error: &serde_json::Error) -> Error {
+pub(crate) fn json_error(operation: &'static str, error: &serde_json::Error) -> Error {
     use serde_json::error::Category;
     let (message, hint) = match error.classify() {
         Category::Eof => (
@@ -428,16 +259,6 @@ fn json_error(operation: &'static str, error: &serde_json::Error) -> Error {
         Category::Data | Category::Io => (error.to_string(), "give the event as Lambda delivers it"),
     };
     Error::new(ErrorKind::Invalid, operation, message).with_hint(hint)
-}
-
-/// A topic-partition as the event's own map key and records spell it.
-impl From<&Slot<'_>> for TopicPartition {
-    fn from(slot: &Slot<'_>) -> Self {
-        TopicPartition {
-            topic: TopicName::new(slot.topic),
-            partition: Partition(slot.partition),
-        }
-    }
 }
 
 #[cfg(test)]

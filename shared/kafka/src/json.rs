@@ -7,19 +7,23 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 
-use frazil_core::{Offset, TopicPartition};
+use frazil_core::{Offset, Partition, TopicName, TopicPartition};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::event::{MAX_HEADERS, MAX_RECORDS, SchemaMetadata};
+use crate::event::MAX_RECORDS;
 
 /// What becomes of the records, array by array.
 pub(crate) trait Collector<'de> {
-    type Raw: Deserialize<'de>;
     type Batch: Default;
 
-    /// Takes one record. The error is for people; its position is added.
-    fn take(&mut self, batch: &mut Self::Batch, slot: &Slot<'_>, raw: Self::Raw) -> Result<(), String>;
+    /// Reads one record, an object.
+    fn record<A: MapAccess<'de>>(
+        &mut self,
+        batch: &mut Self::Batch,
+        slot: &Slot<'_>,
+        map: A,
+    ) -> Result<(), A::Error>;
 
     /// Takes what the array of one topic-partition gave. One may have several arrays.
     fn finish(&mut self, topic_partition: TopicPartition, batch: Self::Batch);
@@ -48,7 +52,7 @@ pub(crate) struct Head {
 /// A string, borrowed where it can be, also within `Option` (serde's own `Cow` is not).
 #[derive(Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 impl Deref for Text<'_> {
     type Target = str;
@@ -58,60 +62,73 @@ impl Deref for Text<'_> {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct RawRecord<'a> {
-    #[serde(borrow)]
-    pub(crate) topic: Text<'a>,
-    pub(crate) partition: i32,
-    pub(crate) offset: RawOffset,
-    pub(crate) timestamp: Option<i64>,
-    #[serde(borrow)]
-    pub(crate) timestamp_type: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) key: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) value: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(crate) headers: RawHeaders<'a>,
-    #[serde(
-        borrow,
-        default,
-        rename = "keySchemaMetadata",
-        deserialize_with = "schema_metadata"
-    )]
-    pub(crate) key_schema: Option<SchemaMetadata<'a>>,
-    #[serde(
-        borrow,
-        default,
-        rename = "valueSchemaMetadata",
-        deserialize_with = "schema_metadata"
-    )]
-    pub(crate) value_schema: Option<SchemaMetadata<'a>>,
+/// The fields of a record.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(field_identifier, rename_all = "camelCase")]
+pub(crate) enum Field {
+    Topic,
+    Partition,
+    Offset,
+    Timestamp,
+    TimestampType,
+    Key,
+    Value,
+    Headers,
+    KeySchemaMetadata,
+    ValueSchemaMetadata,
+    #[serde(other)]
+    Other,
 }
 
-/// A record of which only the position is read.
-#[derive(Deserialize)]
-pub(crate) struct RawPosition<'a> {
-    #[serde(borrow)]
-    pub(crate) topic: Text<'a>,
-    pub(crate) partition: i32,
-    pub(crate) offset: RawOffset,
+/// Where a record says it is.
+#[derive(Default)]
+pub(crate) struct Position<'de> {
+    topic: Option<Text<'de>>,
+    partition: Option<i32>,
+    offset: Option<RawOffset>,
 }
 
-/// A place in the buffer.
-#[derive(Clone, Copy)]
-pub(crate) struct Span {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-}
-
-impl Span {
-    pub(crate) fn shift(self, by: usize) -> Self {
-        Self {
-            start: self.start + by,
-            end: self.end + by,
+impl<'de> Position<'de> {
+    /// Reads the field's value, if it is one of these.
+    pub(crate) fn take<A: MapAccess<'de>>(&mut self, field: Field, map: &mut A) -> Result<bool, A::Error> {
+        match field {
+            Field::Topic => once(&mut self.topic, map.next_value()?, "topic")?,
+            Field::Partition => once(&mut self.partition, map.next_value()?, "partition")?,
+            Field::Offset => once(&mut self.offset, map.next_value()?, "offset")?,
+            _ => return Ok(false),
         }
+        Ok(true)
+    }
+
+    /// The record's offset, when topic, partition and offset make sense.
+    pub(crate) fn offset<E: serde::de::Error>(&self, slot: &Slot<'_>) -> Result<Offset, E> {
+        let topic = self.topic.as_deref().ok_or_else(|| E::missing_field("topic"))?;
+        let partition = self.partition.ok_or_else(|| E::missing_field("partition"))?;
+        let offset = self.offset.ok_or_else(|| E::missing_field("offset"))?;
+        if topic != slot.topic || partition != slot.partition {
+            return Err(E::custom(format_args!(
+                "`records` has a record of topic {topic:?}, partition {partition}, under the key \"{slot}\"",
+            )));
+        }
+        match offset {
+            RawOffset::Whole(offset) if (0..=Offset::MAX.0).contains(&offset) => Ok(Offset(offset)),
+            other => Err(E::custom(format_args!(
+                "{slot} has offset {other}, but offsets go from 0 to {}",
+                Offset::MAX
+            ))),
+        }
+    }
+}
+
+/// Fills a field; JSON allows a name twice, and we could only guess which one counts.
+pub(crate) fn once<T, E: serde::de::Error>(
+    place: &mut Option<T>,
+    value: T,
+    name: &'static str,
+) -> Result<(), E> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(E::duplicate_field(name)),
     }
 }
 
@@ -134,27 +151,20 @@ impl<'k> Slot<'k> {
             .filter(|slot| !slot.topic.is_empty() && slot.partition >= 0)
             .ok_or_else(|| format!("{key:?} in `records` is not written <topic>-<partition>"))
     }
-
-    /// The record's offset, when topic, partition and offset make sense.
-    pub(crate) fn check(&self, topic: &str, partition: i32, offset: RawOffset) -> Result<Offset, String> {
-        if topic != self.topic || partition != self.partition {
-            return Err(format!(
-                "`records` has a record of topic {topic:?}, partition {partition}, under the key \"{self}\"",
-            ));
-        }
-        match offset {
-            RawOffset::Whole(offset) if (0..=Offset::MAX.0).contains(&offset) => Ok(Offset(offset)),
-            other => Err(format!(
-                "{self} has offset {other}, but offsets go from 0 to {}",
-                Offset::MAX
-            )),
-        }
-    }
 }
 
 impl fmt::Display for Slot<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.topic, self.partition)
+    }
+}
+
+impl From<&Slot<'_>> for TopicPartition {
+    fn from(slot: &Slot<'_>) -> Self {
+        TopicPartition {
+            topic: TopicName::new(slot.topic),
+            partition: Partition(slot.partition),
+        }
     }
 }
 
@@ -201,141 +211,6 @@ impl<'de> Deserialize<'de> for RawOffset {
         }
 
         deserializer.deserialize_i64(OffsetVisitor)
-    }
-}
-
-fn schema_metadata<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<SchemaMetadata<'de>>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Raw<'a> {
-        #[serde(borrow)]
-        data_format: Option<Text<'a>>,
-        #[serde(borrow)]
-        schema_id: Option<RawSchemaId<'a>>,
-    }
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum RawSchemaId<'a> {
-        Number(u64),
-        #[serde(borrow)]
-        Text(Text<'a>),
-    }
-
-    let raw = Option::<Raw<'de>>::deserialize(deserializer)?;
-    Ok(raw.and_then(|raw| {
-        Some(SchemaMetadata {
-            data_format: raw.data_format?.0,
-            schema_id: match raw.schema_id? {
-                RawSchemaId::Number(id) => id.to_string().into(),
-                RawSchemaId::Text(id) => id.0,
-            },
-        })
-    }))
-}
-
-/// Headers: a list of objects from name to bytes; the bytes of all headers lie in one buffer.
-#[derive(Default)]
-pub(crate) struct RawHeaders<'a> {
-    pub(crate) list: Vec<(Cow<'a, str>, Option<Span>)>,
-    pub(crate) bytes: Vec<u8>,
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for RawHeaders<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct HeadersVisitor;
-
-        impl<'de> Visitor<'de> for HeadersVisitor {
-            type Value = RawHeaders<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("headers: a list of objects from name to bytes, or null")
-            }
-
-            fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(RawHeaders::default())
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-                let mut headers = RawHeaders::default();
-                while seq.next_element_seed(HeaderSeed(&mut headers))?.is_some() {}
-                Ok(headers)
-            }
-        }
-
-        deserializer.deserialize_any(HeadersVisitor)
-    }
-}
-
-struct HeaderSeed<'h, 'de>(&'h mut RawHeaders<'de>);
-
-impl<'de> DeserializeSeed<'de> for HeaderSeed<'_, 'de> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for HeaderSeed<'_, 'de> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a header: an object from name to bytes")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(name) = map.next_key::<Text<'de>>()? {
-            if self.0.list.len() >= MAX_HEADERS {
-                return Err(A::Error::custom(format_args!(
-                    "a record has more than {MAX_HEADERS} headers"
-                )));
-            }
-            let value = map.next_value_seed(BytesSeed(&mut self.0.bytes))?;
-            self.0.list.push((name.0, value));
-        }
-        Ok(())
-    }
-}
-
-/// A header's value: null, or numbers that are Java's signed bytes (−128 … 127) or unsigned ones (0 … 255).
-struct BytesSeed<'h>(&'h mut Vec<u8>);
-
-impl<'de> DeserializeSeed<'de> for BytesSeed<'_> {
-    type Value = Option<Span>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for BytesSeed<'_> {
-    type Value = Option<Span>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a header's value: a list of bytes, or null")
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let start = self.0.len();
-        while let Some(byte) = seq.next_element::<i64>()? {
-            if !(-128..=255).contains(&byte) {
-                return Err(A::Error::custom(format_args!(
-                    "{byte} in a header's value is not a byte"
-                )));
-            }
-            self.0.push((byte & 0xFF) as u8);
-        }
-        Ok(Some(Span {
-            start,
-            end: self.0.len(),
-        }))
     }
 }
 
@@ -433,19 +308,49 @@ impl<'de, C: Collector<'de>> Visitor<'de> for BatchSeed<'_, '_, '_, C> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         let Self { event, slot } = self;
         let mut batch = C::Batch::default();
-        while let Some(raw) = seq.next_element::<C::Raw>()? {
+        loop {
+            let record = RecordSeed {
+                collector: &mut *event.collector,
+                batch: &mut batch,
+                slot: &slot,
+            };
+            if seq.next_element_seed(record)?.is_none() {
+                break;
+            }
             event.records += 1;
             if event.records > MAX_RECORDS {
                 return Err(A::Error::custom(format_args!(
                     "the event has more than {MAX_RECORDS} records"
                 )));
             }
-            event
-                .collector
-                .take(&mut batch, &slot, raw)
-                .map_err(A::Error::custom)?;
         }
         event.collector.finish(TopicPartition::from(&slot), batch);
         Ok(())
+    }
+}
+
+struct RecordSeed<'c, 'de, 'k, C: Collector<'de>> {
+    collector: &'c mut C,
+    batch: &'c mut C::Batch,
+    slot: &'c Slot<'k>,
+}
+
+impl<'de, C: Collector<'de>> DeserializeSeed<'de> for RecordSeed<'_, 'de, '_, C> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, C: Collector<'de>> Visitor<'de> for RecordSeed<'_, 'de, '_, C> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a record of {}: an object", self.slot)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
+        self.collector.record(self.batch, self.slot, map)
     }
 }

@@ -26,11 +26,14 @@
 //! # Ok::<(), frazil_core::Error>(())
 //! ```
 
+mod decode;
 mod event;
 mod json;
+mod outline;
 pub mod wire;
 
 pub use event::{
-    Event, EventBuffer, EventOutline, Header, MAX_EVENT_BYTES, MAX_HEADERS, MAX_RECORDS, Origin, OriginKind,
-    PartitionBatch, Record, SchemaMetadata, TimestampType, outline,
+    Event, EventBuffer, Header, MAX_EVENT_BYTES, MAX_HEADERS, MAX_RECORDS, Origin, OriginKind,
+    PartitionBatch, Record, SchemaMetadata, TimestampType,
 };
+pub use outline::{EventOutline, outline};

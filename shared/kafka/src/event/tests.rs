@@ -1,7 +1,10 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use frazil_core::{Partition, TopicName};
+
 use super::*;
+use crate::outline;
 
 mod golden;
 

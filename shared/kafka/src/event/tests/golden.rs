@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::super::{EventBuffer, OriginKind, Record, outline};
+use crate::{EventBuffer, OriginKind, Record, outline};
 
 fn read(file: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))

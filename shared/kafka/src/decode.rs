@@ -32,7 +32,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// What was read. Batches may be empty, and records are in the order of the event.
+    /// What was read: no batch is empty, and records are in the order of the event.
     pub(crate) fn into_batches(self) -> BTreeMap<TopicPartition, Vec<Record<'a>>> {
         self.batches
     }
@@ -154,6 +154,9 @@ impl<'a> Collector<'a> for Decoder<'a> {
     }
 
     fn finish(&mut self, topic_partition: TopicPartition, mut batch: Self::Batch) {
+        if batch.is_empty() {
+            return;
+        }
         match self.batches.entry(topic_partition) {
             Entry::Vacant(vacant) => drop(vacant.insert(batch)),
             Entry::Occupied(mut earlier) => earlier.get_mut().append(&mut batch),

@@ -153,7 +153,6 @@ impl EventBuffer {
         let batches = decoder
             .into_batches()
             .into_iter()
-            .filter(|(_, records)| !records.is_empty())
             .map(|(topic_partition, records)| batch(topic_partition, records))
             .collect::<Result<_>>()?;
         Ok(Event { origin, batches })

@@ -306,6 +306,9 @@ fn what_is_wrong_is_named() {
         &record(json!({"offset": u64::MAX})),
         &["t-0 has offset 18446744073709551615"],
     );
+    check(&record(json!({"offset": 9e18})), &["t-0 has offset 9e18"]);
+    let twice = record(json!({})).replace("\"offset\":5", "\"offset\":5,\"offset\":6");
+    check(&twice, &["duplicate field `offset`"]);
     check(&record(json!({"offset": 1.5})), &["t-0 has offset 1.5"]);
     check(
         &record(json!({"offset": "5"})),

@@ -1,10 +1,13 @@
 //! Event JSON → batches, on one core: `cargo bench -p frazil-kafka`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use frazil_kafka::EventBuffer;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 fn main() {
     divan::main();
@@ -65,6 +68,36 @@ fn outline(bencher: Bencher<'_, '_>) {
         frazil_kafka::outline(black_box(json.as_bytes()))
             .expect("the event is valid")
             .records
+    });
+}
+
+/// The part of `parse` that is JSON: the least that serde_json does for these records, borrowed.
+#[divan::bench]
+fn json_alone(bencher: Bencher<'_, '_>) {
+    #[derive(Deserialize)]
+    struct Event<'a> {
+        #[serde(borrow)]
+        records: BTreeMap<&'a str, Vec<Record<'a>>>,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    #[expect(dead_code, reason = "read to be measured")]
+    struct Record<'a> {
+        topic: &'a str,
+        partition: i32,
+        offset: i64,
+        timestamp: i64,
+        timestamp_type: &'a str,
+        key: &'a str,
+        value: &'a str,
+        headers: Vec<IgnoredAny>,
+    }
+
+    let json = orders();
+    bencher.counter(BytesCount::of_str(&json)).bench_local(|| {
+        let event: Event<'_> = serde_json::from_str(black_box(&json)).expect("the event is valid");
+        event.records.len()
     });
 }
 

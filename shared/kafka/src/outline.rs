@@ -21,7 +21,7 @@ pub struct EventOutline {
 
 /// Lists the offsets of an event without decoding its records: what is needed to know about a parked event.
 ///
-/// Refuses what [`EventBuffer::parse`] refuses, except for what it does not look at: the contents of keys, values
+/// Refuses what [`EventBuffer::parse`](crate::EventBuffer::parse) refuses, except for what it does not look at: the contents of keys, values
 /// and headers, and whether an offset that comes twice is the same record.
 pub fn outline(event: &[u8]) -> Result<EventOutline> {
     let text = event::checked_text(OUTLINE, event)?;

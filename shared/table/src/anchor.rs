@@ -26,14 +26,26 @@ impl Anchor {
 
     /// The anchor of a record. A null key or value and an empty one hash alike: the event source does not tell them
     /// apart reliably.
-    pub fn of(offset: Offset, timestamp: Option<TimestampMs>, key: Option<&[u8]>, value: Option<&[u8]>) -> Self {
+    pub fn of(
+        offset: Offset,
+        timestamp: Option<TimestampMs>,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+    ) -> Self {
         let mut hash = Sha256::new();
         for part in [key.unwrap_or_default(), value.unwrap_or_default()] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        let hash = hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { offset, timestamp, hash }
+        let hash = hash.finalize()[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Self {
+            offset,
+            timestamp,
+            hash,
+        }
     }
 
     /// Whether a record at `offset` is to be anchored, given the offset of the record before it in the range.
@@ -62,7 +74,10 @@ mod tests {
         // sha256 of 01 00*7 "a" 02 00*7 "bc", computed with another tool
         assert_eq!(anchor("a", "bc"), "9a8acca1b6c6c0befd3fbc756aed625d");
         assert_ne!(anchor("a", "bc"), anchor("ab", "c"));
-        assert_eq!(Anchor::of(Offset(1), None, None, Some(b"x")).hash, anchor("", "x"));
+        assert_eq!(
+            Anchor::of(Offset(1), None, None, Some(b"x")).hash,
+            anchor("", "x")
+        );
     }
 
     #[test]

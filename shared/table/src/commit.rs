@@ -16,8 +16,8 @@ use crate::ledger::Ledger;
 use crate::metadata::{commit_time, rebuild, write_metadata};
 use crate::outbox;
 use crate::plan::{
-    CommitPlan, Content, Evidence, Listed, MAX_TAKEN, Parked, PlanInput, Planning, SuspendCause, Suspension, Take,
-    TopicPolicy, Waiting, plan,
+    CommitPlan, Content, Evidence, Listed, MAX_TAKEN, Parked, PlanInput, Planning, SuspendCause, Suspension,
+    Take, TopicPolicy, Waiting, plan,
 };
 use crate::properties;
 use crate::snapshot::{FilesBySpec, SnapshotRetention, WrittenManifests, spec_of, stage_append};
@@ -45,7 +45,10 @@ pub struct CommitSettings {
 
 impl Default for CommitSettings {
     fn default() -> Self {
-        Self { max_taken: MAX_TAKEN, snapshots: SnapshotRetention::default() }
+        Self {
+            max_taken: MAX_TAKEN,
+            snapshots: SnapshotRetention::default(),
+        }
     }
 }
 
@@ -98,7 +101,13 @@ pub async fn commit_table(
 ) -> Result<CommitReport> {
     let mut report = CommitReport::default();
     for _ in 0..MAX_ROUNDS {
-        let mut round = Round { warehouse, name, settings, report: &mut report, staging: Staging::default() };
+        let mut round = Round {
+            warehouse,
+            name,
+            settings,
+            report: &mut report,
+            staging: Staging::default(),
+        };
         if !round.run().await? {
             break;
         }
@@ -151,8 +160,12 @@ impl Round<'_> {
                 let (base, limit) = (Duration::from_millis(50), Duration::from_secs(5));
                 self.warehouse.environment.backoff(attempt, base, limit).await;
             }
-            let Some(known) = self.read().await? else { return Ok(false) };
-            let Some(mut ledger) = self.check_history(&known).await? else { return Ok(false) };
+            let Some(known) = self.read().await? else {
+                return Ok(false);
+            };
+            let Some(mut ledger) = self.check_history(&known).await? else {
+                return Ok(false);
+            };
             let plan = self.plan(&known, &mut ledger).await?;
             self.set_aside(&known, &plan).await?;
             if !plan.changes_ledger {
@@ -161,7 +174,10 @@ impl Round<'_> {
             }
             let staged = self.stage(&known, &plan).await?;
             let table = &known.table;
-            let swap = self.warehouse.catalog.swap(&table.name, &table.pointer, &staged.location, &staged.metadata);
+            let swap =
+                self.warehouse
+                    .catalog
+                    .swap(&table.name, &table.pointer, &staged.location, &staged.metadata);
             match swap.await {
                 Ok(()) => {
                     self.finish(&known, &plan, Some(staged.committed)).await?;
@@ -177,28 +193,49 @@ impl Round<'_> {
                 }
             }
         }
-        Err(Error::new(ErrorKind::Conflict, "commit the table", format!("others were first {MAX_ATTEMPTS} times"))
-            .with_context("table", self.name)
-            .with_hint("what is pending stays; the next run tries again"))
+        Err(Error::new(
+            ErrorKind::Conflict,
+            "commit the table",
+            format!("others were first {MAX_ATTEMPTS} times"),
+        )
+        .with_context("table", self.name)
+        .with_hint("what is pending stays; the next run tries again"))
     }
 
     async fn read(&self) -> Result<Option<Known>> {
-        let Some(table) = self.warehouse.load(self.name).await? else { return Ok(None) };
+        let Some(table) = self.warehouse.load(self.name).await? else {
+            return Ok(None);
+        };
         let ledger = self.warehouse.ledger(&table).await?;
         let descriptors = listing::pending(self.warehouse, &table).await?;
-        let logs = descriptors.iter().map(|listed| (listed.log.source.clone(), listed.log.topic.clone()));
-        let logs = logs.chain(ledger.logs.iter().map(|log| (log.source.clone(), log.topic.clone())));
+        let logs = descriptors
+            .iter()
+            .map(|listed| (listed.log.source.clone(), listed.log.topic.clone()));
+        let logs = logs.chain(
+            ledger
+                .logs
+                .iter()
+                .map(|log| (log.source.clone(), log.topic.clone())),
+        );
         let mut states = HashMap::new();
         for (source, topic) in logs.collect::<HashSet<_>>() {
             let state = self.warehouse.topic_state(&source, &topic).await?;
             states.insert((source.to_string(), topic.to_string()), state);
         }
-        Ok(Some(Known { table, ledger, descriptors, states }))
+        Ok(Some(Known {
+            table,
+            ledger,
+            descriptors,
+            states,
+        }))
     }
 
     /// The ledger to plan with, or nothing when the table's history has moved: then its topics are suspended.
     async fn check_history(&mut self, known: &Known) -> Result<Option<Ledger>> {
-        let marks = known.states.values().filter_map(|state| state.high_water.get(&known.table.metadata.uuid()));
+        let marks = known
+            .states
+            .values()
+            .filter_map(|state| state.high_water.get(&known.table.metadata.uuid()));
         match history::check(&known.table.metadata, &known.ledger, marks.copied().max()) {
             history::History::Fine { rows_were_deleted } => {
                 let mut ledger = known.ledger.clone();
@@ -214,7 +251,11 @@ impl Round<'_> {
                     let cause = Cause::Commit(SuspendCause::History);
                     self.warehouse.suspend(source, topic, cause, &message).await?;
                     self.report.suspended.push(Suspension {
-                        log: LogName { source: source.clone(), topic: topic.clone(), epoch: state.epoch },
+                        log: LogName {
+                            source: source.clone(),
+                            topic: topic.clone(),
+                            epoch: state.epoch,
+                        },
                         cause: SuspendCause::History,
                         descriptor: Uuid::nil(),
                         partition: None,
@@ -229,10 +270,16 @@ impl Round<'_> {
     async fn plan(&self, known: &Known, ledger: &mut Ledger) -> Result<CommitPlan> {
         let metadata = &known.table.metadata;
         let schema_ids: HashSet<i32> = metadata.schemas_iter().map(|schema| schema.schema_id()).collect();
-        let spec_ids: HashSet<i32> = metadata.partition_specs_iter().map(|spec| spec.spec_id()).collect();
+        let spec_ids: HashSet<i32> = metadata
+            .partition_specs_iter()
+            .map(|spec| spec.spec_id())
+            .collect();
         let now = commit_time(self.warehouse.environment.now(), metadata);
-        let topics: HashMap<_, TopicPolicy> =
-            known.states.iter().map(|(key, state)| (key.clone(), state.policy(now))).collect();
+        let topics: HashMap<_, TopicPolicy> = known
+            .states
+            .iter()
+            .map(|(key, state)| (key.clone(), state.policy(now)))
+            .collect();
         let mut descriptors = known.descriptors.clone();
         let mut parked: Vec<Parked> = Vec::new();
         let mut relisted = false;
@@ -263,8 +310,11 @@ impl Round<'_> {
                 }
                 Planning::Inspect(questions) => {
                     for question in questions {
-                        let Some(descriptor) = read_descriptor(&descriptors, question.descriptor) else { continue };
-                        let finding = inspect(self.warehouse, &known.table, ledger, descriptor, question).await?;
+                        let Some(descriptor) = read_descriptor(&descriptors, question.descriptor) else {
+                            continue;
+                        };
+                        let finding =
+                            inspect(self.warehouse, &known.table, ledger, descriptor, question).await?;
                         evidence.insert(question, finding);
                     }
                 }
@@ -277,21 +327,41 @@ impl Round<'_> {
         for suspension in &plan.suspend {
             let cause = Cause::Commit(suspension.cause);
             let (source, topic) = (&suspension.log.source, &suspension.log.topic);
-            self.warehouse.suspend(source, topic, cause, &suspension.message).await?;
+            self.warehouse
+                .suspend(source, topic, cause, &suspension.message)
+                .await?;
         }
         let uuid = known.table.metadata.uuid();
         let layout = &self.warehouse.layout;
         for (id, reason) in &plan.quarantine {
-            let Some(listed) = known.descriptors.iter().find(|listed| listed.id == *id) else { continue };
+            let Some(listed) = known.descriptors.iter().find(|listed| listed.id == *id) else {
+                continue;
+            };
             tracing::warn!(table = %self.name, descriptor = %id, reason, "descriptor quarantined");
-            listing::move_descriptor(self.warehouse, uuid, &listed.log, *id, Shelf::Pending, Shelf::Quarantine).await?;
+            listing::move_descriptor(
+                self.warehouse,
+                uuid,
+                &listed.log,
+                *id,
+                Shelf::Pending,
+                Shelf::Quarantine,
+            )
+            .await?;
         }
         for (id, judgement) in &plan.dropped {
-            let Some(descriptor) = read_descriptor(&known.descriptors, *id) else { continue };
-            let copy = Descriptor { judgement: Some(*judgement), ..descriptor.clone() };
+            let Some(descriptor) = read_descriptor(&known.descriptors, *id) else {
+                continue;
+            };
+            let copy = Descriptor {
+                judgement: Some(*judgement),
+                ..descriptor.clone()
+            };
             let location = layout.descriptor(Shelf::Dropped, uuid, &copy.log(), *id);
             let attributes = copy.attributes();
-            self.warehouse.storage.put(&location, Bytes::from(copy.to_json()?), Some(&attributes)).await?;
+            self.warehouse
+                .storage
+                .put(&location, Bytes::from(copy.to_json()?), Some(&attributes))
+                .await?;
         }
         Ok(())
     }
@@ -314,7 +384,9 @@ impl Round<'_> {
             let letters_table = dead_letters::ensure(self.warehouse, &letters_name).await?;
             let uuid = table.metadata.uuid();
             let files = &self.staging.letters;
-            ledger.outbox.push(outbox::write_list(self.warehouse, uuid, snapshot_id, &letters_table, files).await?);
+            ledger
+                .outbox
+                .push(outbox::write_list(self.warehouse, uuid, snapshot_id, &letters_table, files).await?);
         }
         let has_rows = !self.staging.files.is_empty();
         if has_rows {
@@ -322,7 +394,10 @@ impl Round<'_> {
             ledger.sequence_number = table.metadata.next_sequence_number();
         } else {
             ledger.snapshot_id = table.metadata.current_snapshot_id();
-            ledger.sequence_number = table.metadata.current_snapshot().map_or(0, |s| s.sequence_number());
+            ledger.sequence_number = table
+                .metadata
+                .current_snapshot()
+                .map_or(0, |s| s.sequence_number());
         }
         let (ledger_location, properties) = write_ledger(self.warehouse, &ledger).await?;
         let failed = |error| iceberg_error("build the table's metadata", error);
@@ -353,7 +428,11 @@ impl Round<'_> {
             dead_letters: letters,
             descriptors: plan.take.len() as u64,
         };
-        Ok(StagedCommit { location, metadata, committed })
+        Ok(StagedCommit {
+            location,
+            metadata,
+            committed,
+        })
     }
 
     /// The files of everything taken, cut where only a part is.
@@ -366,7 +445,9 @@ impl Round<'_> {
         let metadata = &known.table.metadata;
         let kafka = KafkaFields::of(&known.ledger.fields)?;
         for take in &plan.take {
-            let Some(descriptor) = read_descriptor(&known.descriptors, take.id) else { continue };
+            let Some(descriptor) = read_descriptor(&known.descriptors, take.id) else {
+                continue;
+            };
             let schema = schema_of(metadata, descriptor.schema_id)?;
             let spec = spec_of(metadata, descriptor.partition_spec_id)?;
             let rows = FileContext {
@@ -377,9 +458,15 @@ impl Round<'_> {
                 offset_field: kafka.offset,
                 location: metadata.location(),
             };
-            let files = rows.accepted_files(descriptor, &descriptor.files, &take.accepted).await?;
+            let files = rows
+                .accepted_files(descriptor, &descriptor.files, &take.accepted)
+                .await?;
             if !files.is_empty() {
-                staging.files.entry(descriptor.partition_spec_id).or_default().extend(files);
+                staging
+                    .files
+                    .entry(descriptor.partition_spec_id)
+                    .or_default()
+                    .extend(files);
             }
             if let Some(letters) = &descriptor.dead_letters {
                 let table = dead_letters::ensure(self.warehouse, &letters.table).await?;
@@ -393,7 +480,10 @@ impl Round<'_> {
                     offset_field: dead_letters::field_ids::OFFSET,
                     location: table.metadata.location(),
                 };
-                staging.letters.extend(rows.accepted_files(descriptor, &letters.files, &take.accepted).await?);
+                staging.letters.extend(
+                    rows.accepted_files(descriptor, &letters.files, &take.accepted)
+                        .await?,
+                );
             }
         }
         Ok(staging)
@@ -402,18 +492,29 @@ impl Round<'_> {
     /// Reads the pointer again after a swap that did not answer success, and looks whether it happened (promise I5).
     async fn has_landed(&self, staged: &StagedCommit) -> Result<bool> {
         let loaded = self.warehouse.load(self.name).await.map_err(|error| {
-            Error::new(ErrorKind::CommitUnknown, "find out whether a commit landed", error.message().to_owned())
-                .with_context("table", self.name)
-                .with_hint("nothing is lost: the next run looks again")
-                .with_source(error)
+            Error::new(
+                ErrorKind::CommitUnknown,
+                "find out whether a commit landed",
+                error.message().to_owned(),
+            )
+            .with_context("table", self.name)
+            .with_hint("nothing is lost: the next run looks again")
+            .with_source(error)
         })?;
         let Some(table) = loaded else { return Ok(false) };
         if table.metadata.uuid() != staged.metadata.uuid() {
             return Ok(false);
         }
         let named = table.pointer.metadata_location == staged.location
-            || table.metadata.metadata_log().iter().any(|entry| entry.metadata_file == staged.location);
-        let snapshot = staged.committed.snapshot_id.is_some_and(|id| table.metadata.snapshot_by_id(id).is_some());
+            || table
+                .metadata
+                .metadata_log()
+                .iter()
+                .any(|entry| entry.metadata_file == staged.location);
+        let snapshot = staged
+            .committed
+            .snapshot_id
+            .is_some_and(|id| table.metadata.snapshot_by_id(id).is_some());
         Ok(named || snapshot)
     }
 
@@ -439,7 +540,11 @@ impl Round<'_> {
             .descriptors
             .iter()
             .filter(|listed| settled.contains(&listed.id))
-            .map(|listed| self.warehouse.layout.descriptor(Shelf::Pending, uuid, &listed.log, listed.id))
+            .map(|listed| {
+                self.warehouse
+                    .layout
+                    .descriptor(Shelf::Pending, uuid, &listed.log, listed.id)
+            })
             .collect();
         if !locations.is_empty() {
             self.warehouse.storage.delete(&locations).await?;
@@ -454,20 +559,31 @@ impl Round<'_> {
 }
 
 /// Writes a ledger file and returns its location and the table properties that name it.
-pub(crate) async fn write_ledger(warehouse: &Warehouse, ledger: &Ledger) -> Result<(String, HashMap<String, String>)> {
+pub(crate) async fn write_ledger(
+    warehouse: &Warehouse,
+    ledger: &Ledger,
+) -> Result<(String, HashMap<String, String>)> {
     let (bytes, checksum) = ledger.to_json()?;
     let id = warehouse.environment.new_uuid();
     let location = warehouse.layout.ledger(ledger.table_uuid, ledger.commit, id);
     warehouse.storage.put(&location, Bytes::from(bytes), None).await?;
-    let properties =
-        BTreeMap::from([(properties::LEDGER, location.clone()), (properties::LEDGER_SHA256, checksum)]);
-    let properties = properties.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let properties = BTreeMap::from([
+        (properties::LEDGER, location.clone()),
+        (properties::LEDGER_SHA256, checksum),
+    ]);
+    let properties = properties
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect();
     Ok((location, properties))
 }
 
 fn read_descriptor(descriptors: &[Listed], id: Uuid) -> Option<&Descriptor> {
-    descriptors.iter().find(|listed| listed.id == id).and_then(|listed| match &listed.content {
-        Content::Read(descriptor) => Some(descriptor.as_ref()),
-        Content::Unreadable { .. } => None,
-    })
+    descriptors
+        .iter()
+        .find(|listed| listed.id == id)
+        .and_then(|listed| match &listed.content {
+            Content::Read(descriptor) => Some(descriptor.as_ref()),
+            Content::Unreadable { .. } => None,
+        })
 }

@@ -1,7 +1,8 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow_array::builder::{
-    BinaryBuilder, Int32Builder, Int64Builder, ListBuilder, StringBuilder, StructBuilder, TimestampMicrosecondBuilder,
+    BinaryBuilder, Int32Builder, Int64Builder, ListBuilder, StringBuilder, StructBuilder,
+    TimestampMicrosecondBuilder,
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use frazil_core::{
@@ -9,8 +10,8 @@ use frazil_core::{
 };
 use iceberg::arrow::schema_to_arrow_schema;
 use iceberg::spec::{
-    ListType, NestedField, PrimitiveType, Schema, SchemaRef, SortOrder, StructType, TableMetadataBuilder, Transform,
-    Type, UnboundPartitionSpec,
+    ListType, NestedField, PrimitiveType, Schema, SchemaRef, SortOrder, StructType, TableMetadataBuilder,
+    Transform, Type, UnboundPartitionSpec,
 };
 
 use crate::metadata::{common_properties, write_metadata};
@@ -64,7 +65,9 @@ fn build_schema() -> Schema {
         field(14, "name", PrimitiveType::String),
         field(15, "value", PrimitiveType::Binary),
     ]));
-    let headers = Type::List(ListType::new(Arc::new(NestedField::list_element(13, header, false))));
+    let headers = Type::List(ListType::new(Arc::new(NestedField::list_element(
+        13, header, false,
+    ))));
     Schema::builder()
         .with_fields(vec![
             field(1, "source", PrimitiveType::String),
@@ -105,14 +108,25 @@ pub fn to_batch(
     let mut keys = BinaryBuilder::new();
     let mut values = BinaryBuilder::new();
     let arrow_schema::DataType::List(element) = arrow.field(8).data_type() else {
-        return Err(Error::new(ErrorKind::Internal, "write dead letters", "headers are not a list"));
+        return Err(Error::new(
+            ErrorKind::Internal,
+            "write dead letters",
+            "headers are not a list",
+        ));
     };
     let arrow_schema::DataType::Struct(header_fields) = element.data_type() else {
-        return Err(Error::new(ErrorKind::Internal, "write dead letters", "a header is not a struct"));
+        return Err(Error::new(
+            ErrorKind::Internal,
+            "write dead letters",
+            "a header is not a struct",
+        ));
     };
     let header = StructBuilder::new(
         header_fields.clone(),
-        vec![Box::new(StringBuilder::new()), Box::new(arrow_array::builder::LargeBinaryBuilder::new())],
+        vec![
+            Box::new(StringBuilder::new()),
+            Box::new(arrow_array::builder::LargeBinaryBuilder::new()),
+        ],
     );
     let mut headers = ListBuilder::new(header).with_field(element.clone());
     let mut codes = StringBuilder::new();
@@ -161,9 +175,9 @@ pub fn to_batch(
         .zip(arrow.fields())
         .map(|(column, field)| arrow_cast::cast(&column, field.data_type()))
         .collect::<std::result::Result<Vec<_>, _>>();
-    columns.and_then(|columns| RecordBatch::try_new(arrow.clone(), columns)).map_err(|e| {
-        Error::new(ErrorKind::Internal, "write dead letters", e.to_string()).with_source(e)
-    })
+    columns
+        .and_then(|columns| RecordBatch::try_new(arrow.clone(), columns))
+        .map_err(|e| Error::new(ErrorKind::Internal, "write dead letters", e.to_string()).with_source(e))
 }
 
 /// Loads the dead-letter table, or makes it when the first letter comes. Partitioned by the day it was first seen.
@@ -191,17 +205,23 @@ pub async fn ensure(warehouse: &Warehouse, name: &TableName) -> Result<LoadedTab
         )
         .map_err(failed)?
         .assign_uuid(uuid);
-        let (location, metadata) = write_metadata(warehouse, builder, None, warehouse.environment.now()).await?;
+        let (location, metadata) =
+            write_metadata(warehouse, builder, None, warehouse.environment.now()).await?;
         warehouse.catalog.create_namespace(name.namespace()).await?;
         // Whatever the answer, the next turn reads what is there.
         match warehouse.catalog.create(name, &location, &metadata).await {
             Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::Conflict || error.kind() == ErrorKind::CommitUnknown => {}
+            Err(error) if error.kind() == ErrorKind::Conflict || error.kind() == ErrorKind::CommitUnknown => {
+            }
             Err(error) => return Err(error),
         }
     }
-    Err(Error::new(ErrorKind::Unavailable, "make the dead-letter table", "it was neither made nor found")
-        .with_context("table", name))
+    Err(Error::new(
+        ErrorKind::Unavailable,
+        "make the dead-letter table",
+        "it was neither made nor found",
+    )
+    .with_context("table", name))
 }
 
 #[cfg(test)]
@@ -236,7 +256,13 @@ mod tests {
             code: "json.invalid".to_owned(),
             reason: "not JSON".to_owned(),
         };
-        let letters = [letter.clone(), DeadLetter { headers: Vec::new(), ..letter }];
+        let letters = [
+            letter.clone(),
+            DeadLetter {
+                headers: Vec::new(),
+                ..letter
+            },
+        ];
         let batch = to_batch(&"s".into(), &"t".into(), Epoch(1), &letters, TimestampMs(5)).unwrap();
         assert_eq!((batch.num_rows(), batch.num_columns()), (2, 12));
         assert_eq!(batch.column(8).null_count(), 0);

@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use frazil_core::{
-    Epoch, Error, ErrorKind, Offset, OffsetRange, Partition, Result, SourceName, TableName, TimestampMs, TopicName,
+    Epoch, Error, ErrorKind, Offset, OffsetRange, Partition, Result, SourceName, TableName, TimestampMs,
+    TopicName,
 };
 use frazil_schema::FieldMap;
 use serde::{Deserialize, Serialize};
@@ -117,7 +118,11 @@ pub enum Judgement {
 impl Descriptor {
     /// The log that it came from.
     pub fn log(&self) -> LogName {
-        LogName { source: self.source.clone(), topic: self.topic.clone(), epoch: self.epoch }
+        LogName {
+            source: self.source.clone(),
+            topic: self.topic.clone(),
+            epoch: self.epoch,
+        }
     }
 
     /// Rows in its data files.
@@ -180,7 +185,11 @@ pub fn claims_to_attributes(format: u32, claims: impl Iterator<Item = (Partition
         let comma = if index == 0 { "" } else { "," };
         let _ = write!(text, "{comma}{partition}:{}-{}", range.first(), range.last());
     }
-    if text.len() > MAX_ATTRIBUTES_BYTES { format!("{format} *") } else { text }
+    if text.len() > MAX_ATTRIBUTES_BYTES {
+        format!("{format} *")
+    } else {
+        text
+    }
 }
 
 /// Reads claims from object attributes. `None`: they name no ranges, so all of the log must be assumed.
@@ -215,7 +224,13 @@ mod tests {
         assert_eq!(claims_from_attributes(Some(&text)), Some(claims));
         let many = (0..1000).map(|partition| (Partition(partition), range(0, i64::MAX - 1)));
         assert_eq!(claims_to_attributes(1, many), "1 *");
-        for unknown in [None, Some("1 *"), Some(""), Some("1 3:9-1"), Some("2 later format")] {
+        for unknown in [
+            None,
+            Some("1 *"),
+            Some(""),
+            Some("1 3:9-1"),
+            Some("2 later format"),
+        ] {
             assert_eq!(claims_from_attributes(unknown), None, "{unknown:?}");
         }
     }

@@ -1,7 +1,7 @@
-use frazil_core::{Error, ErrorKind, Offset, OffsetRange, Partition, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, RecordBatch};
+use frazil_core::{Error, ErrorKind, Offset, OffsetRange, Partition, Result};
 use frazil_schema::{FieldMap, FieldPath};
 use iceberg::spec::{DataContentType, DataFile, ManifestContentType, PrimitiveLiteral};
 
@@ -30,7 +30,11 @@ impl KafkaFields {
         let find = |name: &str| fields.get(&FieldPath::kafka().field(name, None));
         let must = |name: &'static str| {
             find(name).ok_or_else(|| {
-                Error::new(ErrorKind::Internal, "find Kafka's own columns", format!("the table has no `{name}`"))
+                Error::new(
+                    ErrorKind::Internal,
+                    "find Kafka's own columns",
+                    format!("the table has no `{name}`"),
+                )
             })
         };
         Ok(Self {
@@ -68,7 +72,11 @@ pub(crate) async fn inspect(
     let staged = read_staged(&rows, &descriptor.files, question, None).await?;
     let held = held_rows(&rows, table, &descriptor.log(), fields, question).await?;
     let mut finding = Finding::default();
-    let identity = RowIdentity { partition: fields.partition, offset: fields.offset, epoch: Some(fields.epoch) };
+    let identity = RowIdentity {
+        partition: fields.partition,
+        offset: fields.offset,
+        epoch: Some(fields.epoch),
+    };
     note(&mut finding, &staged, &held, identity, question)?;
 
     let letters_schema = dead_letters::schema();
@@ -99,7 +107,16 @@ pub(crate) async fn inspect(
     };
     let mut files = Vec::new();
     if let Some(table) = &letters_table {
-        files.extend(files_within(warehouse, table, letters.partition_field, letters.offset_field, question).await?);
+        files.extend(
+            files_within(
+                warehouse,
+                table,
+                letters.partition_field,
+                letters.offset_field,
+                question,
+            )
+            .await?,
+        );
     }
     for entry in outbox::untaken(warehouse, &letters_name, ledger).await? {
         for (_, json) in outbox::read_list(warehouse, &entry).await?.1 {
@@ -110,10 +127,23 @@ pub(crate) async fn inspect(
     for file in &files {
         let batches = read_data_file(letters.bytes(file).await?, None)?;
         let batches = within(&letters, &batches, question)?;
-        held.extend(of_log(batches, &descriptor.log(), Some(1), Some(2), Some(dead_letters::field_ids::EPOCH))?);
+        held.extend(of_log(
+            batches,
+            &descriptor.log(),
+            Some(1),
+            Some(2),
+            Some(dead_letters::field_ids::EPOCH),
+        )?);
     }
-    let held = held.iter().map(|batch| project(batch, &columns)).collect::<Result<Vec<_>>>()?;
-    let identity = RowIdentity { partition: letters.partition_field, offset: letters.offset_field, epoch: None };
+    let held = held
+        .iter()
+        .map(|batch| project(batch, &columns))
+        .collect::<Result<Vec<_>>>()?;
+    let identity = RowIdentity {
+        partition: letters.partition_field,
+        offset: letters.offset_field,
+        epoch: None,
+    };
     note(&mut finding, &staged, &held, identity, question)?;
     Ok(finding)
 }
@@ -130,16 +160,27 @@ fn note(
     let held_offsets = offsets(held, identity.offset)?;
     match compare_rows(staged, held, &identity, question.partition, question.range)? {
         Comparison::Same(_) => {
-            let common = staged_offsets.iter().rev().find(|offset| held_offsets.binary_search(offset).is_ok());
+            let common = staged_offsets
+                .iter()
+                .rev()
+                .find(|offset| held_offsets.binary_search(offset).is_ok());
             finding.same_up_to = finding.same_up_to.max(common.copied());
         }
         Comparison::Different { first_offset } => {
-            finding.different_at = Some(finding.different_at.map_or(first_offset, |known| known.min(first_offset)));
+            finding.different_at = Some(
+                finding
+                    .different_at
+                    .map_or(first_offset, |known| known.min(first_offset)),
+            );
         }
         Comparison::NothingInCommon => {}
     }
-    staged_offsets.iter().try_for_each(|offset| OffsetRange::single(*offset).map(|o| finding.staged.insert(o)))?;
-    held_offsets.iter().try_for_each(|offset| OffsetRange::single(*offset).map(|o| finding.present.insert(o)))
+    staged_offsets
+        .iter()
+        .try_for_each(|offset| OffsetRange::single(*offset).map(|o| finding.staged.insert(o)))?;
+    held_offsets
+        .iter()
+        .try_for_each(|offset| OffsetRange::single(*offset).map(|o| finding.present.insert(o)))
 }
 
 async fn read_staged(
@@ -149,7 +190,10 @@ async fn read_staged(
     columns: Option<&[i32]>,
 ) -> Result<Vec<RecordBatch>> {
     let mut found = Vec::new();
-    for file in files.iter().filter(|file| file.rows.contains_key(&question.partition)) {
+    for file in files
+        .iter()
+        .filter(|file| file.rows.contains_key(&question.partition))
+    {
         let data_file = context.data_file(file)?;
         let batches = read_data_file(context.bytes(&data_file).await?, columns)?;
         found.extend(within(context, &batches, question)?);
@@ -165,8 +209,20 @@ async fn held_rows(
     question: Inspect,
 ) -> Result<Vec<RecordBatch>> {
     let mut held = Vec::new();
-    for file in files_within(context.warehouse, table, fields.partition, fields.offset, question).await? {
-        let batches = within(context, &read_data_file(context.bytes(&file).await?, None)?, question)?;
+    for file in files_within(
+        context.warehouse,
+        table,
+        fields.partition,
+        fields.offset,
+        question,
+    )
+    .await?
+    {
+        let batches = within(
+            context,
+            &read_data_file(context.bytes(&file).await?, None)?,
+            question,
+        )?;
         held.extend(of_log(batches, log, None, fields.topic, Some(fields.epoch))?);
     }
     Ok(held)
@@ -181,7 +237,9 @@ pub(crate) async fn files_within(
     question: Inspect,
 ) -> Result<Vec<DataFile>> {
     let file_io = warehouse.file_io();
-    let Some(snapshot) = table.metadata.current_snapshot() else { return Ok(Vec::new()) };
+    let Some(snapshot) = table.metadata.current_snapshot() else {
+        return Ok(Vec::new());
+    };
     let mut found = Vec::new();
     for manifest in read_manifest_list(warehouse, &table.metadata, snapshot).await? {
         if manifest.content != ManifestContentType::Data {
@@ -211,8 +269,14 @@ fn admits(file: &DataFile, field: i32, first: i64, last: i64) -> bool {
         PrimitiveLiteral::Long(value) => Some(*value),
         _ => None,
     };
-    let lower = file.lower_bounds().get(&field).and_then(|datum| value(datum.literal()));
-    let upper = file.upper_bounds().get(&field).and_then(|datum| value(datum.literal()));
+    let lower = file
+        .lower_bounds()
+        .get(&field)
+        .and_then(|datum| value(datum.literal()));
+    let upper = file
+        .upper_bounds()
+        .get(&field)
+        .and_then(|datum| value(datum.literal()));
     lower.is_none_or(|lower| lower <= last) && upper.is_none_or(|upper| upper >= first)
 }
 
@@ -242,7 +306,9 @@ fn of_log(
                     let array = batch.column(at);
                     match array.as_string_opt::<i32>() {
                         Some(array) => array.is_valid(row) && array.value(row) == wanted,
-                        None => array.as_string_opt::<i64>().is_none_or(|array| array.value(row) == wanted),
+                        None => array
+                            .as_string_opt::<i64>()
+                            .is_none_or(|array| array.value(row) == wanted),
                     }
                 })
             };
@@ -270,7 +336,11 @@ fn of_log(
 fn column(batch: &RecordBatch, field: i32) -> Option<usize> {
     let wanted = field.to_string();
     let key = parquet::arrow::PARQUET_FIELD_ID_META_KEY;
-    batch.schema_ref().fields().iter().position(|candidate| candidate.metadata().get(key) == Some(&wanted))
+    batch
+        .schema_ref()
+        .fields()
+        .iter()
+        .position(|candidate| candidate.metadata().get(key) == Some(&wanted))
 }
 
 fn project(batch: &RecordBatch, fields: &[i32]) -> Result<RecordBatch> {
@@ -284,10 +354,21 @@ fn offsets(batches: &[RecordBatch], field: i32) -> Result<Vec<Offset>> {
     let mut found = Vec::new();
     for batch in batches {
         let Some(at) = column(batch, field) else {
-            return Err(Error::new(ErrorKind::Internal, "read offsets", "a file has no offset column"));
+            return Err(Error::new(
+                ErrorKind::Internal,
+                "read offsets",
+                "a file has no offset column",
+            ));
         };
-        let Some(values) = batch.column(at).as_primitive_opt::<arrow_array::types::Int64Type>() else {
-            return Err(Error::new(ErrorKind::Internal, "read offsets", "the offset column is not a long"));
+        let Some(values) = batch
+            .column(at)
+            .as_primitive_opt::<arrow_array::types::Int64Type>()
+        else {
+            return Err(Error::new(
+                ErrorKind::Internal,
+                "read offsets",
+                "the offset column is not a long",
+            ));
         };
         found.extend(values.iter().flatten().map(Offset));
     }

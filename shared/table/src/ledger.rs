@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
 use frazil_core::{
-    Epoch, Error, ErrorKind, IntervalSet, Offset, OffsetRange, Partition, Result, SourceName, TimestampMs, TopicName,
+    Epoch, Error, ErrorKind, IntervalSet, Offset, OffsetRange, Partition, Result, SourceName, TimestampMs,
+    TopicName,
 };
 use frazil_schema::FieldMap;
 use serde::{Deserialize, Serialize};
@@ -123,12 +124,17 @@ impl Ledger {
 
     /// The ledger of a log, if the table has taken from it.
     pub fn log(&self, source: &SourceName, topic: &TopicName) -> Option<&LogLedger> {
-        self.logs.iter().find(|log| &log.source == source && &log.topic == topic)
+        self.logs
+            .iter()
+            .find(|log| &log.source == source && &log.topic == topic)
     }
 
     /// The ledger of a log, made for `epoch` when there is none.
     pub fn log_mut(&mut self, source: &SourceName, topic: &TopicName, epoch: Epoch) -> &mut LogLedger {
-        let known = self.logs.iter().position(|log| &log.source == source && &log.topic == topic);
+        let known = self
+            .logs
+            .iter()
+            .position(|log| &log.source == source && &log.topic == topic);
         let index = known.unwrap_or_else(|| {
             self.logs.push(LogLedger {
                 source: source.clone(),
@@ -166,7 +172,9 @@ impl Ledger {
         };
         let actual = sha256_hex(bytes);
         if actual != checksum {
-            return Err(damaged(format!("its checksum is {actual}, and the table says {checksum}")));
+            return Err(damaged(format!(
+                "its checksum is {actual}, and the table says {checksum}"
+            )));
         }
         #[derive(Deserialize)]
         struct Format {
@@ -216,5 +224,8 @@ impl PartitionLedger {
 }
 
 fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

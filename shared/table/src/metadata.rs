@@ -8,7 +8,7 @@ use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
 
 /// How many earlier metadata.json files the metadata log names. The files themselves stay until maintenance removes
 /// them by age: a mirror or a reader may hold one.
-pub const METADATA_LOG_LENGTH: usize = 100;
+pub(crate) const METADATA_LOG_LENGTH: usize = 100;
 
 /// A builder on top of what was loaded.
 pub(crate) fn rebuild(table: &LoadedTable) -> TableMetadataBuilder {
@@ -40,7 +40,10 @@ pub(crate) async fn write_metadata(
     } else {
         let mut value = serde_json::to_value(&built).map_err(json)?;
         value["last-updated-ms"] = now.0.into();
-        (serde_json::from_value(value.clone()).map_err(json)?, serde_json::to_vec(&value).map_err(json)?)
+        (
+            serde_json::from_value(value.clone()).map_err(json)?,
+            serde_json::to_vec(&value).map_err(json)?,
+        )
     };
     let version = previous.map_or(0, |table| version_of(&table.pointer.metadata_location) + 1);
     let id = warehouse.environment.new_uuid();
@@ -54,8 +57,14 @@ pub(crate) fn common_properties() -> HashMap<String, String> {
     [
         ("write.format.default", "parquet".to_owned()),
         ("write.parquet.compression-codec", "zstd".to_owned()),
-        ("write.metadata.previous-versions-max", METADATA_LOG_LENGTH.to_string()),
-        (crate::properties::FORMAT, crate::properties::FORMAT_NUMBER.to_string()),
+        (
+            "write.metadata.previous-versions-max",
+            METADATA_LOG_LENGTH.to_string(),
+        ),
+        (
+            crate::properties::FORMAT,
+            crate::properties::FORMAT_NUMBER.to_string(),
+        ),
     ]
     .into_iter()
     .map(|(key, value)| (key.to_owned(), value))
@@ -65,8 +74,12 @@ pub(crate) fn common_properties() -> HashMap<String, String> {
 /// The number that a metadata file's name starts with: `00012-….metadata.json`, or `v12.metadata.json`.
 fn version_of(location: &str) -> u64 {
     let name = location.rsplit('/').next().unwrap_or_default();
-    let digits: String =
-        name.trim_start_matches('v').chars().take_while(char::is_ascii_digit).take(18).collect();
+    let digits: String = name
+        .trim_start_matches('v')
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .take(18)
+        .collect();
     digits.parse().unwrap_or(0)
 }
 
@@ -80,7 +93,10 @@ mod tests {
             ("s3://b/t/metadata/00012-0190.metadata.json", 12),
             ("s3://b/t/metadata/v7.metadata.json", 7),
             ("s3://b/t/metadata/whatever.json", 0),
-            ("s3://b/t/metadata/99999999999999999999999.json", 999_999_999_999_999_999),
+            (
+                "s3://b/t/metadata/99999999999999999999999.json",
+                999_999_999_999_999_999,
+            ),
             ("", 0),
         ] {
             assert_eq!(version_of(location), version, "{location}");

@@ -51,7 +51,10 @@ pub(crate) async fn write_list(
     for file in files {
         let spec_id = letters.metadata.default_partition_spec_id();
         let spec = crate::snapshot::spec_of(&letters.metadata, spec_id)?;
-        listed.push(ListedFile { partition_spec_id: spec_id, data_file: data_file_to_json(file, &spec, &schema)? });
+        listed.push(ListedFile {
+            partition_spec_id: spec_id,
+            data_file: data_file_to_json(file, &spec, &schema)?,
+        });
     }
     let list = FileList {
         format: 1,
@@ -59,8 +62,9 @@ pub(crate) async fn write_list(
         table_uuid: letters.metadata.uuid(),
         files: listed,
     };
-    let bytes = serde_json::to_vec(&list)
-        .map_err(|e| Error::new(ErrorKind::Internal, "list dead-letter files", e.to_string()).with_source(e))?;
+    let bytes = serde_json::to_vec(&list).map_err(|e| {
+        Error::new(ErrorKind::Internal, "list dead-letter files", e.to_string()).with_source(e)
+    })?;
     let location = warehouse.layout.outbox(main_uuid, snapshot_id);
     warehouse.storage.put(&location, Bytes::from(bytes), None).await?;
     Ok(OutboxEntry {
@@ -72,32 +76,65 @@ pub(crate) async fn write_list(
 }
 
 /// Reads a commit's dead-letter files.
-pub(crate) async fn read_list(warehouse: &Warehouse, entry: &OutboxEntry) -> Result<(TableName, Vec<(i32, serde_json::Value)>)> {
-    let bytes = warehouse.storage.get(&entry.list, MAX_LIST_BYTES).await?.ok_or_else(|| {
-        Error::new(ErrorKind::Internal, "read dead letters of a commit", "their list is missing")
+pub(crate) async fn read_list(
+    warehouse: &Warehouse,
+    entry: &OutboxEntry,
+) -> Result<(TableName, Vec<(i32, serde_json::Value)>)> {
+    let bytes = warehouse
+        .storage
+        .get(&entry.list, MAX_LIST_BYTES)
+        .await?
+        .ok_or_else(|| {
+            Error::new(
+                ErrorKind::Internal,
+                "read dead letters of a commit",
+                "their list is missing",
+            )
             .with_context("list", &entry.list)
             .with_hint("restore the file")
-    })?;
+        })?;
     let list: FileList = serde_json::from_slice(&bytes).map_err(|e| {
-        Error::new(ErrorKind::Internal, "read dead letters of a commit", e.to_string())
-            .with_context("list", &entry.list)
-            .with_source(e)
+        Error::new(
+            ErrorKind::Internal,
+            "read dead letters of a commit",
+            e.to_string(),
+        )
+        .with_context("list", &entry.list)
+        .with_source(e)
     })?;
-    Ok((list.table, list.files.into_iter().map(|file| (file.partition_spec_id, file.data_file)).collect()))
+    Ok((
+        list.table,
+        list.files
+            .into_iter()
+            .map(|file| (file.partition_spec_id, file.data_file))
+            .collect(),
+    ))
 }
 
 /// The entries of `ledger`'s outbox that the dead-letter table has not taken yet.
-pub(crate) async fn untaken(warehouse: &Warehouse, name: &TableName, ledger: &Ledger) -> Result<Vec<OutboxEntry>> {
+pub(crate) async fn untaken(
+    warehouse: &Warehouse,
+    name: &TableName,
+    ledger: &Ledger,
+) -> Result<Vec<OutboxEntry>> {
     if ledger.outbox.is_empty() {
         return Ok(Vec::new());
     }
-    let Some(letters) = warehouse.load(name).await? else { return Ok(ledger.outbox.clone()) };
+    let Some(letters) = warehouse.load(name).await? else {
+        return Ok(ledger.outbox.clone());
+    };
     let taken = taken(&letters)?;
     let taken = taken.get(&ledger.table_uuid);
     let is_taken = |entry: &&OutboxEntry| {
-        entry.table_uuid == letters.metadata.uuid() && taken.is_some_and(|ids| ids.contains(&entry.snapshot_id))
+        entry.table_uuid == letters.metadata.uuid()
+            && taken.is_some_and(|ids| ids.contains(&entry.snapshot_id))
     };
-    Ok(ledger.outbox.iter().filter(|entry| !is_taken(entry)).cloned().collect())
+    Ok(ledger
+        .outbox
+        .iter()
+        .filter(|entry| !is_taken(entry))
+        .cloned()
+        .collect())
 }
 
 /// Adds the dead letters that wait in `main`'s outbox to their table, each entry once. Returns how many were added.
@@ -109,11 +146,16 @@ pub(crate) async fn untaken(warehouse: &Warehouse, name: &TableName, ledger: &Le
 pub(crate) async fn deliver(warehouse: &Warehouse, main: &TableName, letters: &TableName) -> Result<u64> {
     for attempt in 0..MAX_ATTEMPTS {
         if attempt > 0 {
-            let (base, limit) = (std::time::Duration::from_millis(50), std::time::Duration::from_secs(2));
+            let (base, limit) = (
+                std::time::Duration::from_millis(50),
+                std::time::Duration::from_secs(2),
+            );
             warehouse.environment.backoff(attempt, base, limit).await;
         }
         let table = warehouse.load(letters).await?;
-        let Some(main) = warehouse.load(main).await? else { return Ok(0) };
+        let Some(main) = warehouse.load(main).await? else {
+            return Ok(0);
+        };
         let ledger = warehouse.ledger(&main).await?;
         if ledger.outbox.is_empty() {
             return Ok(0);
@@ -125,8 +167,11 @@ pub(crate) async fn deliver(warehouse: &Warehouse, main: &TableName, letters: &T
         };
         let mut taken = taken(&table)?;
         let mine = taken.entry(ledger.table_uuid).or_default();
-        let due: Vec<&OutboxEntry> =
-            ledger.outbox.iter().filter(|entry| !mine.contains(&entry.snapshot_id)).collect();
+        let due: Vec<&OutboxEntry> = ledger
+            .outbox
+            .iter()
+            .filter(|entry| !mine.contains(&entry.snapshot_id))
+            .collect();
         if due.is_empty() {
             return Ok(0);
         }
@@ -139,8 +184,12 @@ pub(crate) async fn deliver(warehouse: &Warehouse, main: &TableName, letters: &T
             Err(error) => return Err(error),
         }
     }
-    Err(Error::new(ErrorKind::Conflict, "deliver dead letters", "other writers were first every time")
-        .with_context("table", letters))
+    Err(Error::new(
+        ErrorKind::Conflict,
+        "deliver dead letters",
+        "other writers were first every time",
+    )
+    .with_context("table", letters))
 }
 
 async fn add(warehouse: &Warehouse, table: &LoadedTable, due: &[&OutboxEntry], taken: &Taken) -> Result<()> {
@@ -150,14 +199,25 @@ async fn add(warehouse: &Warehouse, table: &LoadedTable, due: &[&OutboxEntry], t
         let (_, listed) = read_list(warehouse, entry).await?;
         for (spec_id, json) in listed {
             let spec = crate::snapshot::spec_of(&table.metadata, spec_id)?;
-            files.entry(spec_id).or_default().push(data_file_from_json(&json, &spec, &schema)?);
+            files
+                .entry(spec_id)
+                .or_default()
+                .push(data_file_from_json(&json, &spec, &schema)?);
         }
     }
     let now = commit_time(warehouse.environment.now(), &table.metadata);
     let snapshot_id = new_snapshot_id(warehouse);
     let mut written = WrittenManifests::default();
-    let staged =
-        stage_append(warehouse, table, snapshot_id, &files, Default::default(), now, &mut written).await?;
+    let staged = stage_append(
+        warehouse,
+        table,
+        snapshot_id,
+        &files,
+        Default::default(),
+        now,
+        &mut written,
+    )
+    .await?;
     let failed = |error| iceberg_error("deliver dead letters", error);
     let taken = serde_json::to_string(taken)
         .map_err(|e| Error::new(ErrorKind::Internal, "deliver dead letters", e.to_string()).with_source(e))?;
@@ -168,16 +228,24 @@ async fn add(warehouse: &Warehouse, table: &LoadedTable, due: &[&OutboxEntry], t
         .map_err(failed)?
         .remove_snapshots(&expired);
     let (location, metadata) = write_metadata(warehouse, builder, Some(table), now).await?;
-    warehouse.catalog.swap(&table.name, &table.pointer, &location, &metadata).await.map_err(unknown_unless_conflict)
+    warehouse
+        .catalog
+        .swap(&table.name, &table.pointer, &location, &metadata)
+        .await
+        .map_err(unknown_unless_conflict)
 }
 
 /// Any answer to a swap but success and conflict may hide a success.
 pub(crate) fn unknown_unless_conflict(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Conflict | ErrorKind::CommitUnknown => error,
-        kind => Error::new(ErrorKind::CommitUnknown, "swap the table's pointer", error.message().to_owned())
-            .with_context("answer", kind)
-            .with_source(error),
+        kind => Error::new(
+            ErrorKind::CommitUnknown,
+            "swap the table's pointer",
+            error.message().to_owned(),
+        )
+        .with_context("answer", kind)
+        .with_source(error),
     }
 }
 
@@ -189,9 +257,13 @@ fn taken(letters: &LoadedTable) -> Result<Taken> {
     match letters.metadata.properties().get(properties::TAKEN_OUTBOX) {
         None => Ok(Taken::new()),
         Some(json) => serde_json::from_str(json).map_err(|e| {
-            Error::new(ErrorKind::Internal, "read which dead letters were delivered", e.to_string())
-                .with_context("table", &letters.name)
-                .with_source(e)
+            Error::new(
+                ErrorKind::Internal,
+                "read which dead letters were delivered",
+                e.to_string(),
+            )
+            .with_context("table", &letters.name)
+            .with_source(e)
         }),
     }
 }

@@ -140,7 +140,8 @@ pub struct Finding {
 impl Evidence {
     /// Adds an answer.
     pub fn insert(&mut self, question: Inspect, finding: Finding) {
-        self.findings.insert((question.descriptor, question.partition), finding);
+        self.findings
+            .insert((question.descriptor, question.partition), finding);
     }
 
     fn of(&self, descriptor: Uuid, partition: Partition) -> Option<&Finding> {
@@ -290,7 +291,10 @@ struct LogTake {
 
 /// What became of one claim.
 enum Outcome {
-    Take { accepted: IntervalSet, drops: Option<Judgement> },
+    Take {
+        accepted: IntervalSet,
+        drops: Option<Judgement>,
+    },
     Drop(Judgement),
     Wait(WaitReason),
 }
@@ -299,7 +303,10 @@ impl<'a> Draft<'a> {
     fn new(input: &'a PlanInput<'a>) -> Self {
         let listed: HashSet<Uuid> = input.descriptors.iter().map(|listed| listed.id).collect();
         let settled = input.ledger.settled.iter();
-        let settled = settled.filter(|(id, _)| listed.contains(id)).map(|(id, s)| (*id, s.clone())).collect();
+        let settled = settled
+            .filter(|(id, _)| listed.contains(id))
+            .map(|(id, s)| (*id, s.clone()))
+            .collect();
         Self {
             input,
             ledger: input.ledger.clone(),
@@ -316,7 +323,10 @@ impl<'a> Draft<'a> {
     }
 
     fn plan_log(&mut self, log: &LogName, listed: &[&'a Listed], chosen: &HashSet<Uuid>) {
-        let policy = self.input.topics.get(&(log.source.to_string(), log.topic.to_string()));
+        let policy = self
+            .input
+            .topics
+            .get(&(log.source.to_string(), log.topic.to_string()));
         let Some(policy) = policy.copied() else {
             return self.wait_all(listed, WaitReason::Suspended);
         };
@@ -324,7 +334,10 @@ impl<'a> Draft<'a> {
         let epoch = known.map_or(policy.epoch, |known| known.epoch);
         if log.epoch < epoch {
             let ledger = self.input.ledger;
-            for listed in listed.iter().filter(|listed| !ledger.has_settled(listed.id, None)) {
+            for listed in listed
+                .iter()
+                .filter(|listed| !ledger.has_settled(listed.id, None))
+            {
                 let reason = format!("it is of epoch {}, and the table is at epoch {epoch}", log.epoch);
                 self.quarantine.push((listed.id, reason));
             }
@@ -360,7 +373,10 @@ impl<'a> Draft<'a> {
         listed: &[&'a Listed],
         chosen: &HashSet<Uuid>,
     ) -> Result<LogPlan<'a>, Box<Suspension>> {
-        let mut planned = LogPlan { ledger: base.clone(), outcomes: Vec::new() };
+        let mut planned = LogPlan {
+            ledger: base.clone(),
+            outcomes: Vec::new(),
+        };
         let mut claims: Vec<(&Arc<Descriptor>, &'a Listed, &'a Claim)> = Vec::new();
         for &listed in listed {
             if let Content::Read(descriptor) = &listed.content {
@@ -405,7 +421,10 @@ impl<'a> Draft<'a> {
             };
             planned.outcomes.push((listed, claim, outcome));
         }
-        planned.ledger.partitions.retain(|_, partition| partition.next > Offset(0));
+        planned
+            .ledger
+            .partitions
+            .retain(|_, partition| partition.next > Offset(0));
         Ok(planned)
     }
 
@@ -424,7 +443,10 @@ impl<'a> Draft<'a> {
                     let whole = accepted.covers(claim.range);
                     let ranges = added.ranges.entry(claim.partition).or_default();
                     accepted.ranges().iter().for_each(|range| ranges.insert(*range));
-                    let take = self.accepted.entry(listed.id).or_insert(LogTake { whole: true, ..LogTake::default() });
+                    let take = self.accepted.entry(listed.id).or_insert(LogTake {
+                        whole: true,
+                        ..LogTake::default()
+                    });
                     take.whole &= whole;
                     take.accepted.insert(claim.partition, accepted);
                     if let Some(judgement) = drops {
@@ -438,7 +460,11 @@ impl<'a> Draft<'a> {
                 }
                 Outcome::Wait(reason) => {
                     open.insert(listed.id);
-                    self.waiting.push(Waiting { id: listed.id, partition: claim.partition, reason });
+                    self.waiting.push(Waiting {
+                        id: listed.id,
+                        partition: claim.partition,
+                        reason,
+                    });
                 }
             }
         }
@@ -448,7 +474,8 @@ impl<'a> Draft<'a> {
                 Some(Settled::Whole) | None => Vec::new(),
             };
             if let Some(take) = self.accepted.get_mut(&id) {
-                take.whole &= before.is_empty() && !open.contains(&id) && take.accepted.len() == partitions.len();
+                take.whole &=
+                    before.is_empty() && !open.contains(&id) && take.accepted.len() == partitions.len();
             }
             let settled = if open.contains(&id) {
                 Settled::Partitions(before.into_iter().chain(partitions).collect())
@@ -475,10 +502,19 @@ impl<'a> Draft<'a> {
         let take: Vec<Take> = self
             .accepted
             .into_iter()
-            .map(|(id, take)| Take { id, accepted: take.accepted, whole: take.whole })
+            .map(|(id, take)| Take {
+                id,
+                accepted: take.accepted,
+                whole: take.whole,
+            })
             .collect();
         let changes_ledger = !take.is_empty() || self.ledger.logs != self.input.ledger.logs;
-        let settled = self.settled.iter().filter(|(_, s)| **s == Settled::Whole).map(|(id, _)| *id).collect();
+        let settled = self
+            .settled
+            .iter()
+            .filter(|(_, s)| **s == Settled::Whole)
+            .map(|(id, _)| *id)
+            .collect();
         self.ledger.settled = self.settled;
         self.ledger.added = self.added;
         self.ledger.written_at = self.input.now;
@@ -496,26 +532,42 @@ impl<'a> Draft<'a> {
 
     fn wait_all(&mut self, listed: &[&Listed], reason: WaitReason) {
         for listed in listed {
-            let Content::Read(descriptor) = &listed.content else { continue };
+            let Content::Read(descriptor) = &listed.content else {
+                continue;
+            };
             let partitions = descriptor.claims.iter().map(|claim| claim.partition);
             let open = partitions.filter(|of| !self.input.ledger.has_settled(listed.id, Some(*of)));
-            self.waiting.extend(open.map(|partition| Waiting { id: listed.id, partition, reason }));
+            self.waiting.extend(open.map(|partition| Waiting {
+                id: listed.id,
+                partition,
+                reason,
+            }));
         }
     }
 
     fn contradicts_identity(&self, descriptor: &Descriptor) -> Option<String> {
         if descriptor.table_uuid != self.input.ledger.table_uuid {
-            return Some(format!("it was staged for the table with uuid {}", descriptor.table_uuid));
+            return Some(format!(
+                "it was staged for the table with uuid {}",
+                descriptor.table_uuid
+            ));
         }
         if !self.input.schema_ids.contains(&descriptor.schema_id) {
-            return Some(format!("it was written with schema {}, which the table does not have", descriptor.schema_id));
+            return Some(format!(
+                "it was written with schema {}, which the table does not have",
+                descriptor.schema_id
+            ));
         }
         if !self.input.spec_ids.contains(&descriptor.partition_spec_id) {
             let spec = descriptor.partition_spec_id;
-            return Some(format!("it was written with partition spec {spec}, which the table does not have"));
+            return Some(format!(
+                "it was written with partition spec {spec}, which the table does not have"
+            ));
         }
         let (path, theirs, ours) = descriptor.fields.contradiction(&self.input.ledger.fields)?;
-        Some(format!("it uses field id {theirs} for `{path}`, and the table uses {ours}"))
+        Some(format!(
+            "it uses field id {theirs} for `{path}`, and the table uses {ours}"
+        ))
     }
 }
 

@@ -14,6 +14,8 @@ pub const TOPIC: &str = "frazil.topic";
 pub const SOURCE: &str = "frazil.source";
 /// The settings that the table was created with, as JSON: they do not change.
 pub const SETTINGS: &str = "frazil.settings";
+/// When the schema last changed, in milliseconds since 1970.
+pub const SCHEMA_CHANGED_AT: &str = "frazil.schema.changed-at";
 /// In a dead-letter table: the outbox entries that it has taken, as JSON.
 pub const TAKEN_OUTBOX: &str = "frazil.outbox.taken";
 /// In a snapshot's summary: the commit's ledger file.

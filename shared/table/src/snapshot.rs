@@ -4,9 +4,9 @@ use frazil_core::{Error, ErrorKind, Result, TimestampMs};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use iceberg::io::FileIO;
 use iceberg::spec::{
-    DataFile, MAIN_BRANCH, ManifestContentType, ManifestFile, ManifestList, ManifestListWriter, ManifestStatus,
-    ManifestWriter, ManifestWriterBuilder, Operation, PartitionSpecRef, SchemaRef, Snapshot, SnapshotRef,
-    SnapshotSummaryCollector, Summary, TableMetadata,
+    DataFile, MAIN_BRANCH, ManifestContentType, ManifestFile, ManifestList, ManifestListWriter,
+    ManifestStatus, ManifestWriter, ManifestWriterBuilder, Operation, PartitionSpecRef, SchemaRef, Snapshot,
+    SnapshotRef, SnapshotSummaryCollector, Summary, TableMetadata,
 };
 
 use crate::file_io::MAX_WHOLE_FILE_BYTES;
@@ -68,12 +68,20 @@ pub(crate) async fn stage_append(
 
     let id = warehouse.environment.new_uuid();
     let location = format!("{}/metadata/snap-{snapshot_id}-0-{id}.avro", metadata.location());
-    let output = file_io.new_output(&location).map_err(|e| iceberg_error("write a manifest list", e))?;
-    let writer = output.writer().await.map_err(|e| iceberg_error("write a manifest list", e))?;
+    let output = file_io
+        .new_output(&location)
+        .map_err(|e| iceberg_error("write a manifest list", e))?;
+    let writer = output
+        .writer()
+        .await
+        .map_err(|e| iceberg_error("write a manifest list", e))?;
     let parent_id = parent.map(|parent| parent.snapshot_id());
     let mut list = ManifestListWriter::v2(writer, snapshot_id, parent_id, sequence_number);
-    list.add_manifests(manifests.into_iter()).map_err(|e| iceberg_error("write a manifest list", e))?;
-    list.close().await.map_err(|e| iceberg_error("write a manifest list", e))?;
+    list.add_manifests(manifests.into_iter())
+        .map_err(|e| iceberg_error("write a manifest list", e))?;
+    list.close()
+        .await
+        .map_err(|e| iceberg_error("write a manifest list", e))?;
 
     let summary = summarize(metadata, files, totals_before, summary)?;
     let snapshot = Snapshot::builder()
@@ -95,12 +103,16 @@ pub(crate) async fn read_manifest_list(
     snapshot: &Snapshot,
 ) -> Result<Vec<ManifestFile>> {
     let location = snapshot.manifest_list();
-    let bytes = warehouse.storage.get(location, MAX_WHOLE_FILE_BYTES).await?.ok_or_else(|| {
-        Error::new(ErrorKind::Internal, "read a manifest list", "the file is missing")
-            .with_context("manifest_list", location)
-            .with_context("snapshot_id", snapshot.snapshot_id())
-            .with_hint("restore the file, or roll the table back to a snapshot that is whole")
-    })?;
+    let bytes = warehouse
+        .storage
+        .get(location, MAX_WHOLE_FILE_BYTES)
+        .await?
+        .ok_or_else(|| {
+            Error::new(ErrorKind::Internal, "read a manifest list", "the file is missing")
+                .with_context("manifest_list", location)
+                .with_context("snapshot_id", snapshot.snapshot_id())
+                .with_hint("restore the file, or roll the table back to a snapshot that is whole")
+        })?;
     let list = ManifestList::parse_with_version(&bytes, metadata.format_version())
         .map_err(|e| iceberg_error("read a manifest list", e).with_context("manifest_list", location))?;
     Ok(list.consume_entries().into_iter().collect())
@@ -120,9 +132,16 @@ async fn write_added(
         let mut writer = manifest_writer(warehouse, file_io, metadata, snapshot_id, schema, &spec)?;
         for file in files {
             // A negative number: assigned when the manifest list is read, so that a retry can use the manifest again.
-            writer.add_file(file.clone(), -1).map_err(|e| iceberg_error("write a manifest", e))?;
+            writer
+                .add_file(file.clone(), -1)
+                .map_err(|e| iceberg_error("write a manifest", e))?;
         }
-        manifests.push(writer.write_manifest_file().await.map_err(|e| iceberg_error("write a manifest", e))?);
+        manifests.push(
+            writer
+                .write_manifest_file()
+                .await
+                .map_err(|e| iceberg_error("write a manifest", e))?,
+        );
     }
     Ok(manifests)
 }
@@ -143,7 +162,10 @@ async fn merge_small(
             && manifest.manifest_length < MANIFEST_TARGET_BYTES / 2
             && manifest.key_metadata.is_none();
         if is_small {
-            small.entry(manifest.partition_spec_id).or_default().push(manifest);
+            small
+                .entry(manifest.partition_spec_id)
+                .or_default()
+                .push(manifest);
         } else {
             kept.push(manifest);
         }
@@ -166,7 +188,8 @@ async fn merge_small(
             if entry.status() == ManifestStatus::Deleted {
                 continue;
             }
-            let (Some(added_by), Some(sequence_number)) = (entry.snapshot_id(), entry.sequence_number()) else {
+            let (Some(added_by), Some(sequence_number)) = (entry.snapshot_id(), entry.sequence_number())
+            else {
                 return Err(Error::new(
                     ErrorKind::Internal,
                     "merge manifests",
@@ -179,7 +202,12 @@ async fn merge_small(
                 .add_existing_file(file, added_by, sequence_number, entry.file_sequence_number)
                 .map_err(|e| iceberg_error("merge manifests", e))?;
         }
-        kept.push(writer.write_manifest_file().await.map_err(|e| iceberg_error("merge manifests", e))?);
+        kept.push(
+            writer
+                .write_manifest_file()
+                .await
+                .map_err(|e| iceberg_error("merge manifests", e))?,
+        );
     }
     Ok(kept)
 }
@@ -194,14 +222,20 @@ fn manifest_writer(
 ) -> Result<ManifestWriter> {
     let id = warehouse.environment.new_uuid();
     let location = format!("{}/metadata/{id}-m0.avro", metadata.location());
-    let output = file_io.new_output(location).map_err(|e| iceberg_error("write a manifest", e))?;
+    let output = file_io
+        .new_output(location)
+        .map_err(|e| iceberg_error("write a manifest", e))?;
     let spec = spec.as_ref().clone();
     Ok(ManifestWriterBuilder::new(output, Some(snapshot_id), schema, spec).build_v2_data())
 }
 
 pub(crate) fn spec_of(metadata: &TableMetadata, spec_id: i32) -> Result<PartitionSpecRef> {
     metadata.partition_spec_by_id(spec_id).cloned().ok_or_else(|| {
-        Error::new(ErrorKind::Internal, "find a partition spec", format!("the table has no partition spec {spec_id}"))
+        Error::new(
+            ErrorKind::Internal,
+            "find a partition spec",
+            format!("the table has no partition spec {spec_id}"),
+        )
     })
 }
 
@@ -228,10 +262,23 @@ const TOTALS: [&str; 6] = [
 impl Totals {
     /// From the parent's summary. Where a writer left a count of files or records out, from the manifests.
     fn of(parent: Option<&SnapshotRef>, manifests: &[ManifestFile]) -> Self {
-        let Some(parent) = parent else { return Self::default() };
-        let given = |name: &str| parent.summary().additional_properties.get(name)?.parse::<u64>().ok();
+        let Some(parent) = parent else {
+            return Self::default();
+        };
+        let given = |name: &str| {
+            parent
+                .summary()
+                .additional_properties
+                .get(name)?
+                .parse::<u64>()
+                .ok()
+        };
         let live = |content: ManifestContentType, count: fn(&ManifestFile) -> u64| {
-            manifests.iter().filter(|manifest| manifest.content == content).map(count).sum()
+            manifests
+                .iter()
+                .filter(|manifest| manifest.content == content)
+                .map(count)
+                .sum()
         };
         let files = |m: &ManifestFile| {
             u64::from(m.added_files_count.unwrap_or(0)) + u64::from(m.existing_files_count.unwrap_or(0))
@@ -274,9 +321,17 @@ fn summarize(
         after.position_deletes,
         after.equality_deletes,
     ];
-    properties.extend(TOTALS.iter().zip(totals).map(|(name, total)| ((*name).to_owned(), total.to_string())));
+    properties.extend(
+        TOTALS
+            .iter()
+            .zip(totals)
+            .map(|(name, total)| ((*name).to_owned(), total.to_string())),
+    );
     properties.extend(extra);
-    Ok(Summary { operation: Operation::Append, additional_properties: properties })
+    Ok(Summary {
+        operation: Operation::Append,
+        additional_properties: properties,
+    })
 }
 
 /// Which snapshots a commit leaves in the metadata.
@@ -290,7 +345,10 @@ pub struct SnapshotRetention {
 
 impl Default for SnapshotRetention {
     fn default() -> Self {
-        Self { keep: 100, min_age: std::time::Duration::from_secs(3_600) }
+        Self {
+            keep: 100,
+            min_age: std::time::Duration::from_secs(3_600),
+        }
     }
 }
 
@@ -303,7 +361,10 @@ impl SnapshotRetention {
             let mut next = from.cloned();
             while let Some(snapshot) = next {
                 ids.push(snapshot.snapshot_id());
-                next = snapshot.parent_snapshot_id().and_then(|id| metadata.snapshot_by_id(id)).cloned();
+                next = snapshot
+                    .parent_snapshot_id()
+                    .and_then(|id| metadata.snapshot_by_id(id))
+                    .cloned();
             }
             ids
         };
@@ -315,7 +376,12 @@ impl SnapshotRetention {
         }
         let main = ancestors(metadata.snapshot_for_ref(MAIN_BRANCH));
         let counted = main.iter().filter(|id| !spared.contains(id));
-        spared.extend(counted.take(self.keep.saturating_sub(1)).copied().collect::<Vec<_>>());
+        spared.extend(
+            counted
+                .take(self.keep.saturating_sub(1))
+                .copied()
+                .collect::<Vec<_>>(),
+        );
         let old = |snapshot: &&SnapshotRef| now.since(TimestampMs(snapshot.timestamp_ms())) >= self.min_age;
         let mut expired: Vec<i64> = metadata
             .snapshots()
@@ -331,8 +397,12 @@ impl SnapshotRetention {
 
 /// Names and snapshots of all references. (The crate shows them one by one only; the JSON form has them all.)
 pub(crate) fn references(metadata: &TableMetadata) -> Vec<(String, i64)> {
-    let Ok(value) = serde_json::to_value(metadata) else { return Vec::new() };
-    let Some(refs) = value.get("refs").and_then(|refs| refs.as_object()) else { return Vec::new() };
+    let Ok(value) = serde_json::to_value(metadata) else {
+        return Vec::new();
+    };
+    let Some(refs) = value.get("refs").and_then(|refs| refs.as_object()) else {
+        return Vec::new();
+    };
     refs.iter()
         .filter_map(|(name, reference)| Some((name.clone(), reference.get("snapshot-id")?.as_i64()?)))
         .collect()

@@ -121,7 +121,10 @@ impl TopicState {
     pub fn policy(&self, now: TimestampMs) -> TopicPolicy {
         TopicPolicy {
             epoch: self.epoch,
-            commits: self.suspended.as_ref().is_none_or(|suspended| suspended.cause.lets_commits_pass()),
+            commits: self
+                .suspended
+                .as_ref()
+                .is_none_or(|suspended| suspended.cause.lets_commits_pass()),
             replay: self.replay_until.is_some_and(|until| now < until),
         }
     }
@@ -188,7 +191,10 @@ impl Warehouse {
         let mut last = None;
         for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
-                let (base, limit) = (std::time::Duration::from_millis(20), std::time::Duration::from_secs(2));
+                let (base, limit) = (
+                    std::time::Duration::from_millis(20),
+                    std::time::Duration::from_secs(2),
+                );
                 self.environment.backoff(attempt, base, limit).await;
             }
             let entry = self.states.load(&key).await?;
@@ -199,8 +205,9 @@ impl Warehouse {
             if !change(&mut state) {
                 return Ok(state);
             }
-            let bytes = serde_json::to_vec(&state)
-                .map_err(|e| Error::new(ErrorKind::Internal, "write a topic's state", e.to_string()).with_source(e))?;
+            let bytes = serde_json::to_vec(&state).map_err(|e| {
+                Error::new(ErrorKind::Internal, "write a topic's state", e.to_string()).with_source(e)
+            })?;
             let version = entry.as_ref().map(|entry| entry.version.as_str());
             match self.states.store(&key, Bytes::from(bytes), version).await {
                 Ok(()) => return Ok(state),
@@ -211,7 +218,11 @@ impl Warehouse {
             }
         }
         Err(last.unwrap_or_else(|| {
-            Error::new(ErrorKind::Conflict, "write a topic's state", "others changed it every time")
+            Error::new(
+                ErrorKind::Conflict,
+                "write a topic's state",
+                "others changed it every time",
+            )
         }))
     }
 
@@ -230,7 +241,11 @@ impl Warehouse {
                 .as_ref()
                 .is_none_or(|known| known.cause.lets_commits_pass() && !cause.lets_commits_pass());
             if stops_more {
-                state.suspended = Some(SuspendedTopic { cause, message: message.to_owned(), since });
+                state.suspended = Some(SuspendedTopic {
+                    cause,
+                    message: message.to_owned(),
+                    since,
+                });
             }
             stops_more
         })

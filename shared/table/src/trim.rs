@@ -5,7 +5,9 @@ use frazil_core::{Error, ErrorKind, IntervalSet, Offset, Partition, Result};
 use iceberg::spec::{DataFile, PartitionSpec, SchemaRef};
 
 use crate::descriptor::{Descriptor, StagedFile};
-use crate::rows::{FileSettings, MAX_FILE_BYTES, data_file_from_json, filter_rows, read_data_file, write_data_file};
+use crate::rows::{
+    FileSettings, MAX_FILE_BYTES, data_file_from_json, filter_rows, read_data_file, write_data_file,
+};
 use crate::warehouse::Warehouse;
 
 /// How to read the files of a descriptor, and where to put what is cut from them.
@@ -44,8 +46,9 @@ impl FileContext<'_> {
 
     /// A staged file's manifest entry.
     pub(crate) fn data_file(&self, file: &StagedFile) -> Result<DataFile> {
-        let json: serde_json::Value = serde_json::from_str(file.data_file.get())
-            .map_err(|e| Error::new(ErrorKind::Internal, "read a staged file", e.to_string()).with_source(e))?;
+        let json: serde_json::Value = serde_json::from_str(file.data_file.get()).map_err(|e| {
+            Error::new(ErrorKind::Internal, "read a staged file", e.to_string()).with_source(e)
+        })?;
         data_file_from_json(&json, self.spec, self.schema)
     }
 
@@ -56,7 +59,10 @@ impl FileContext<'_> {
         accepted: &BTreeMap<Partition, IntervalSet>,
     ) -> bool {
         file.rows.keys().all(|partition| {
-            let claim = descriptor.claims.iter().find(|claim| claim.partition == *partition);
+            let claim = descriptor
+                .claims
+                .iter()
+                .find(|claim| claim.partition == *partition);
             match (claim, accepted.get(partition)) {
                 (Some(claim), Some(accepted)) => accepted.covers(claim.range),
                 _ => false,
@@ -64,10 +70,16 @@ impl FileContext<'_> {
         })
     }
 
-    async fn cut(&self, file: &DataFile, accepted: &BTreeMap<Partition, IntervalSet>) -> Result<Option<DataFile>> {
+    async fn cut(
+        &self,
+        file: &DataFile,
+        accepted: &BTreeMap<Partition, IntervalSet>,
+    ) -> Result<Option<DataFile>> {
         let batches = read_data_file(self.bytes(file).await?, None)?;
         let keep = |partition: Partition, offset: Offset| {
-            accepted.get(&partition).is_some_and(|accepted| accepted.contains(offset))
+            accepted
+                .get(&partition)
+                .is_some_and(|accepted| accepted.contains(offset))
         };
         let kept = filter_rows(&batches, self.partition_field, self.offset_field, &keep)?;
         let rows: usize = kept.iter().map(|batch| batch.num_rows()).sum();
@@ -81,13 +93,20 @@ impl FileContext<'_> {
         let encoded = write_data_file(&kept, self.schema, self.spec, file.partition(), &settings)?;
         let id = self.warehouse.environment.new_uuid();
         let location = format!("{}/data/{id}-trimmed.parquet", self.location);
-        self.warehouse.storage.put(&location, encoded.bytes.clone(), None).await?;
+        self.warehouse
+            .storage
+            .put(&location, encoded.bytes.clone(), None)
+            .await?;
         encoded.data_file(&location).map(Some)
     }
 
     /// A data file's bytes.
     pub(crate) async fn bytes(&self, file: &DataFile) -> Result<bytes::Bytes> {
-        let found = self.warehouse.storage.get(file.file_path(), MAX_FILE_BYTES as u64).await?;
+        let found = self
+            .warehouse
+            .storage
+            .get(file.file_path(), MAX_FILE_BYTES as u64)
+            .await?;
         found.ok_or_else(|| {
             Error::new(ErrorKind::Internal, "read a data file", "the file is missing")
                 .with_context("file", file.file_path())
@@ -99,6 +118,10 @@ impl FileContext<'_> {
 /// The schema with which a descriptor's files were written.
 pub(crate) fn schema_of(metadata: &iceberg::spec::TableMetadata, schema_id: i32) -> Result<SchemaRef> {
     metadata.schema_by_id(schema_id).map(Arc::clone).ok_or_else(|| {
-        Error::new(ErrorKind::Internal, "find a schema", format!("the table has no schema {schema_id}"))
+        Error::new(
+            ErrorKind::Internal,
+            "find a schema",
+            format!("the table has no schema {schema_id}"),
+        )
     })
 }

@@ -46,7 +46,9 @@ impl Warehouse {
 
     /// Reads a table's pointer and metadata; `None` when the catalog has no such table.
     pub async fn load(&self, name: &TableName) -> Result<Option<LoadedTable>> {
-        let Some(pointer) = self.catalog.load(name).await? else { return Ok(None) };
+        let Some(pointer) = self.catalog.load(name).await? else {
+            return Ok(None);
+        };
         let metadata = TableMetadata::read_from(&self.file_io(), &pointer.metadata_location).await;
         let metadata = metadata.map_err(|error| {
             iceberg_error("read the table's metadata", error)
@@ -58,41 +60,65 @@ impl Warehouse {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 "use the table",
-                format!("it has Iceberg format {}, and Frazil writes v2", metadata.format_version()),
+                format!(
+                    "it has Iceberg format {}, and Frazil writes v2",
+                    metadata.format_version()
+                ),
             )
             .with_context("table", name)
             .with_hint("Athena reads v2 only; recreate the table as v2, or exclude the topic"));
         }
-        Ok(Some(LoadedTable { name: name.clone(), pointer, metadata: Arc::new(metadata) }))
+        Ok(Some(LoadedTable {
+            name: name.clone(),
+            pointer,
+            metadata: Arc::new(metadata),
+        }))
     }
 
     /// Like [`load`](Self::load), for a table that must exist.
     pub async fn load_existing(&self, name: &TableName) -> Result<LoadedTable> {
         self.load(name).await?.ok_or_else(|| {
-            Error::new(ErrorKind::Invalid, "find the table", "the catalog has no such table")
-                .with_context("table", name)
-                .with_hint("`frazil tables` lists what there is")
+            Error::new(
+                ErrorKind::Invalid,
+                "find the table",
+                "the catalog has no such table",
+            )
+            .with_context("table", name)
+            .with_hint("`frazil tables` lists what there is")
         })
     }
 
     /// Reads the ledger that a table's metadata names.
     pub async fn ledger(&self, table: &LoadedTable) -> Result<Ledger> {
         let properties = table.metadata.properties();
-        let (Some(location), Some(checksum)) =
-            (properties.get(properties::LEDGER), properties.get(properties::LEDGER_SHA256))
-        else {
-            return Err(Error::new(ErrorKind::Invalid, "read the ledger", "the table has none: Frazil did not make it")
-                .with_context("table", &table.name));
+        let (Some(location), Some(checksum)) = (
+            properties.get(properties::LEDGER),
+            properties.get(properties::LEDGER_SHA256),
+        ) else {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "read the ledger",
+                "the table has none: Frazil did not make it",
+            )
+            .with_context("table", &table.name));
         };
         let failed = |error: Error| {
-            error.with_context("table", &table.name).with_context("ledger", location)
+            error
+                .with_context("table", &table.name)
+                .with_context("ledger", location)
         };
-        let bytes = self.storage.get(location, MAX_LEDGER_BYTES).await.map_err(failed)?.ok_or_else(|| {
-            failed(
-                Error::new(ErrorKind::Internal, "read the ledger", "the file is missing")
-                    .with_hint("nothing is committed to this table until its ledger is back: restore the file"),
-            )
-        })?;
+        let bytes = self
+            .storage
+            .get(location, MAX_LEDGER_BYTES)
+            .await
+            .map_err(failed)?
+            .ok_or_else(|| {
+                failed(
+                    Error::new(ErrorKind::Internal, "read the ledger", "the file is missing").with_hint(
+                        "nothing is committed to this table until its ledger is back: restore the file",
+                    ),
+                )
+            })?;
         Ledger::from_json(&bytes, checksum).map_err(failed)
     }
 }

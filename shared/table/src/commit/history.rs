@@ -24,16 +24,27 @@ pub(super) fn check(metadata: &TableMetadata, ledger: &Ledger, high_water: Optio
     };
     if ledger.table_uuid != metadata.uuid() {
         let (ledger, table) = (ledger.table_uuid, metadata.uuid());
-        return moved(format!("its ledger is that of the table with uuid {ledger}, and its own uuid is {table}"));
+        return moved(format!(
+            "its ledger is that of the table with uuid {ledger}, and its own uuid is {table}"
+        ));
     }
     if let Some(mark) = high_water.filter(|mark| *mark > ledger.commit) {
-        return moved(format!("commit {mark} was seen, and the pointer is back at commit {}", ledger.commit));
+        return moved(format!(
+            "commit {mark} was seen, and the pointer is back at commit {}",
+            ledger.commit
+        ));
     }
-    let Some(wanted) = ledger.snapshot_id else { return History::Fine { rows_were_deleted: false } };
+    let Some(wanted) = ledger.snapshot_id else {
+        return History::Fine {
+            rows_were_deleted: false,
+        };
+    };
     let mut rows_were_deleted = false;
     let mut next = metadata.current_snapshot().cloned();
     if next.is_none() {
-        return moved(format!("`main` has no snapshot, and the ledger was written with snapshot {wanted}"));
+        return moved(format!(
+            "`main` has no snapshot, and the ledger was written with snapshot {wanted}"
+        ));
     }
     while let Some(snapshot) = next {
         if snapshot.snapshot_id() == wanted {
@@ -41,11 +52,20 @@ pub(super) fn check(metadata: &TableMetadata, ledger: &Ledger, high_water: Optio
         }
         if snapshot.sequence_number() <= ledger.sequence_number {
             let found = snapshot.snapshot_id();
-            return moved(format!("`main` goes back to snapshot {found}, without snapshot {wanted} of the last commit"));
+            return moved(format!(
+                "`main` goes back to snapshot {found}, without snapshot {wanted} of the last commit"
+            ));
         }
-        rows_were_deleted |= matches!(snapshot.summary().operation, Operation::Delete | Operation::Overwrite);
+        rows_were_deleted |= matches!(
+            snapshot.summary().operation,
+            Operation::Delete | Operation::Overwrite
+        );
         next = match snapshot.parent_snapshot_id() {
-            None => return moved(format!("`main` starts anew without snapshot {wanted} of the last commit")),
+            None => {
+                return moved(format!(
+                    "`main` starts anew without snapshot {wanted} of the last commit"
+                ));
+            }
             Some(parent) => metadata.snapshot_by_id(parent).cloned(),
         };
     }

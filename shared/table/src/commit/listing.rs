@@ -40,7 +40,10 @@ async fn read_new(
     let prefix = warehouse.layout.descriptors(Shelf::Pending, uuid);
     let mut names = Vec::new();
     for object in list_all(warehouse.storage.as_ref(), &prefix).await? {
-        match warehouse.layout.parse_descriptor(Shelf::Pending, &object.location) {
+        match warehouse
+            .layout
+            .parse_descriptor(Shelf::Pending, &object.location)
+        {
             Some((_, log, id)) if !known.contains(&id) => names.push((object.location, log, id)),
             Some(_) => {}
             None => tracing::warn!(location = object.location, "not a descriptor, passed over"),
@@ -48,10 +51,18 @@ async fn read_new(
     }
     let read = |(location, log, id): (String, LogName, Uuid)| async move {
         let content = read_content(warehouse, &location).await?;
-        Ok::<_, frazil_core::Error>(content.map(|content| Listed { id, log, listing, content }))
+        Ok::<_, frazil_core::Error>(content.map(|content| Listed {
+            id,
+            log,
+            listing,
+            content,
+        }))
     };
-    let listed: Vec<Option<Listed>> =
-        stream::iter(names).map(read).buffered(READS_AT_ONCE).try_collect().await?;
+    let listed: Vec<Option<Listed>> = stream::iter(names)
+        .map(read)
+        .buffered(READS_AT_ONCE)
+        .try_collect()
+        .await?;
     Ok(listed.into_iter().flatten().collect())
 }
 
@@ -69,7 +80,10 @@ async fn read_content(warehouse: &Warehouse, location: &str) -> Result<Option<Co
             tracing::error!(location, %error, "descriptor cannot be read and stops its partitions");
             let head = warehouse.storage.head(location).await?;
             let claims = claims_from_attributes(head.and_then(|head| head.attributes).as_deref());
-            Ok(Some(Content::Unreadable { claims, reason: error.to_string() }))
+            Ok(Some(Content::Unreadable {
+                claims,
+                reason: error.to_string(),
+            }))
         }
     }
 }
@@ -77,18 +91,25 @@ async fn read_content(warehouse: &Warehouse, location: &str) -> Result<Option<Co
 /// Every parked event of the topics that have something pending. Listed before pending is listed again: an event that
 /// is drained meanwhile is staged before it is deleted here.
 pub(super) async fn parked(warehouse: &Warehouse, descriptors: &[Listed]) -> Result<Vec<Parked>> {
-    let topics: BTreeSet<_> =
-        descriptors.iter().map(|listed| (listed.log.source.clone(), listed.log.topic.clone())).collect();
+    let topics: BTreeSet<_> = descriptors
+        .iter()
+        .map(|listed| (listed.log.source.clone(), listed.log.topic.clone()))
+        .collect();
     let mut parked = Vec::new();
     for (source, topic) in topics {
         let prefix = warehouse.layout.parked(&source, &topic);
         for object in list_all(warehouse.storage.as_ref(), &prefix).await? {
-            let Some((log, _)) = warehouse.layout.parse_parked(&object.location) else { continue };
+            let Some((log, _)) = warehouse.layout.parse_parked(&object.location) else {
+                continue;
+            };
             let Some(head) = warehouse.storage.head(&object.location).await? else {
                 // Drained since: what it was staged as is in the listing that comes next.
                 continue;
             };
-            parked.push(Parked { log, claims: claims_from_attributes(head.attributes.as_deref()) });
+            parked.push(Parked {
+                log,
+                claims: claims_from_attributes(head.attributes.as_deref()),
+            });
         }
     }
     Ok(parked)
@@ -104,10 +125,19 @@ pub(crate) async fn move_descriptor(
     to: Shelf,
 ) -> Result<bool> {
     let source = warehouse.layout.descriptor(from, table, log, id);
-    let Some(bytes) = warehouse.storage.get(&source, MAX_DESCRIPTOR_BYTES).await? else { return Ok(false) };
-    let attributes = warehouse.storage.head(&source).await?.and_then(|head| head.attributes);
+    let Some(bytes) = warehouse.storage.get(&source, MAX_DESCRIPTOR_BYTES).await? else {
+        return Ok(false);
+    };
+    let attributes = warehouse
+        .storage
+        .head(&source)
+        .await?
+        .and_then(|head| head.attributes);
     let target = warehouse.layout.descriptor(to, table, log, id);
-    warehouse.storage.put(&target, bytes, attributes.as_deref()).await?;
+    warehouse
+        .storage
+        .put(&target, bytes, attributes.as_deref())
+        .await?;
     warehouse.storage.delete(&[source]).await?;
     Ok(true)
 }

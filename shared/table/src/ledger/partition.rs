@@ -76,7 +76,10 @@ impl PartitionLedger {
     /// What lies between `next` and the range becomes a hole.
     pub fn take(&mut self, range: OffsetRange, now: TimestampMs) {
         if let Ok(gap) = OffsetRange::new(self.next, Offset(range.first().0 - 1)) {
-            self.holes.push(Hole { range: gap, opened_at: now });
+            self.holes.push(Hole {
+                range: gap,
+                opened_at: now,
+            });
         }
         self.next = self.next.max(range.next());
         self.settle(range);
@@ -89,7 +92,10 @@ impl PartitionLedger {
         for hole in &self.holes {
             let mut rest = IntervalSet::from(vec![hole.range]);
             rest.remove(range);
-            left.extend(rest.ranges().iter().map(|&range| Hole { range, opened_at: hole.opened_at }));
+            left.extend(rest.ranges().iter().map(|&range| Hole {
+                range,
+                opened_at: hole.opened_at,
+            }));
         }
         self.holes = left;
         self.uncertain.remove(range);

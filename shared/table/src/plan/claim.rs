@@ -114,23 +114,34 @@ fn prove(
     if let Some(at) = disagreed_at {
         return suspend(SuspendCause::Contradiction, contradiction(claim, at));
     }
-    let needs_proof: Vec<Part> = parts.iter().copied().filter(|part| needs_proof(context, backfill, *part)).collect();
+    let needs_proof: Vec<Part> = parts
+        .iter()
+        .copied()
+        .filter(|part| needs_proof(context, backfill, *part))
+        .collect();
     let uncertain = parts.iter().any(|part| matches!(part, Part::Uncertain(_)));
     let Some(last) = needs_proof.last().map(|part| part.range().last()) else {
         if !uncertain {
-            return Ok(Proof::Given(Proved { judgement: Judgement::Proved, present: IntervalSet::default() }));
+            return Ok(Proof::Given(Proved {
+                judgement: Judgement::Proved,
+                present: IntervalSet::default(),
+            }));
         }
         // A declared backfill into an uncertain interval still has to look what is there.
         return Ok(match context.input.evidence.of(listed.id, claim.partition) {
             None => Proof::Wanted(ask(listed, claim)),
-            Some(finding) => {
-                Proof::Given(Proved { judgement: Judgement::Proved, present: finding.present.clone() })
-            }
+            Some(finding) => Proof::Given(Proved {
+                judgement: Judgement::Proved,
+                present: finding.present.clone(),
+            }),
         });
     };
     let anchored = agreed_to.is_some_and(|offset| offset >= last);
     if anchored && !uncertain {
-        return Ok(Proof::Given(Proved { judgement: Judgement::Proved, present: IntervalSet::default() }));
+        return Ok(Proof::Given(Proved {
+            judgement: Judgement::Proved,
+            present: IntervalSet::default(),
+        }));
     }
     if is_taken_by_this_plan(context.base, parts) {
         return Ok(Proof::Wanted(Judged::Outcome(Outcome::Wait(WaitReason::Overlap))));
@@ -146,7 +157,12 @@ fn prove(
         let range = part.range();
         proved_to.is_none_or(|offset| offset < range.last()) && holds_rows_beyond(finding, range, proved_to)
     });
-    let given = |judgement| Ok(Proof::Given(Proved { judgement, present: finding.present.clone() }));
+    let given = |judgement| {
+        Ok(Proof::Given(Proved {
+            judgement,
+            present: finding.present.clone(),
+        }))
+    };
     match unproved {
         None => given(Judgement::Proved),
         Some(_) if context.policy.replay || backfill => given(Judgement::Announced),
@@ -171,7 +187,11 @@ fn prove(
 }
 
 fn ask(listed: &Listed, claim: &Claim) -> Judged {
-    Judged::Ask(Inspect { descriptor: listed.id, partition: claim.partition, range: claim.range })
+    Judged::Ask(Inspect {
+        descriptor: listed.id,
+        partition: claim.partition,
+        range: claim.range,
+    })
 }
 
 fn contradiction(claim: &Claim, at: Offset) -> String {
@@ -196,7 +216,10 @@ fn needs_proof(context: &Context<'_>, backfill: bool, part: Part) -> bool {
 fn compare_anchors(partition: &PartitionLedger, claim: &Claim) -> (Option<Offset>, Option<Offset>) {
     let mut agreed = None;
     for anchor in &claim.anchors {
-        let known: Option<&Anchor> = partition.anchors.iter().find(|known| known.offset == anchor.offset);
+        let known: Option<&Anchor> = partition
+            .anchors
+            .iter()
+            .find(|known| known.offset == anchor.offset);
         match known {
             Some(known) if known.agrees_with(anchor) => agreed = Some(anchor.offset),
             Some(_) => return (agreed, Some(anchor.offset)),
@@ -209,7 +232,9 @@ fn compare_anchors(partition: &PartitionLedger, claim: &Claim) -> (Option<Offset
 /// Whether some of what the claim covers was taken by this very plan, so that its rows are not in the table yet.
 fn is_taken_by_this_plan(base: Option<&PartitionLedger>, parts: &[Part]) -> bool {
     let taken = base.map(PartitionLedger::taken).unwrap_or_default();
-    parts.iter().any(|part| matches!(part, Part::Covered(range) if !taken.covers(*range)))
+    parts
+        .iter()
+        .any(|part| matches!(part, Part::Covered(range) if !taken.covers(*range)))
 }
 
 /// Whether the descriptor holds rows in the range beyond what is proved. Where it holds none, nothing can be lost.
@@ -220,28 +245,46 @@ fn holds_rows_beyond(finding: &Finding, range: OffsetRange, proved_to: Option<Of
 
 /// Whether a descriptor that cannot be read comes before the claim or shares offsets with it.
 fn is_blocked(context: &Context<'_>, claim: &Claim) -> bool {
-    context.input.descriptors.iter().filter(|listed| &listed.log == context.log).any(|listed| match &listed.content {
-        Content::Read(_) => false,
-        Content::Unreadable { claims: None, .. } => true,
-        Content::Unreadable { claims: Some(claims), .. } => claims
-            .iter()
-            .any(|(partition, range)| *partition == claim.partition && range.first() <= claim.range.last()),
-    })
+    context
+        .input
+        .descriptors
+        .iter()
+        .filter(|listed| &listed.log == context.log)
+        .any(|listed| match &listed.content {
+            Content::Read(_) => false,
+            Content::Unreadable { claims: None, .. } => true,
+            Content::Unreadable {
+                claims: Some(claims), ..
+            } => claims.iter().any(|(partition, range)| {
+                *partition == claim.partition && range.first() <= claim.range.last()
+            }),
+        })
 }
 
 /// Whether anything pending or parked of the log covers a part of the gap.
 fn covers_gap(context: &Context<'_>, partition: Partition, gap: OffsetRange) -> bool {
     let overlaps = |claims: &Option<Vec<(Partition, OffsetRange)>>| match claims {
         None => true,
-        Some(claims) => claims.iter().any(|(of, range)| *of == partition && range.overlaps(gap)),
+        Some(claims) => claims
+            .iter()
+            .any(|(of, range)| *of == partition && range.overlaps(gap)),
     };
-    let pending = context.input.descriptors.iter().filter(|listed| &listed.log == context.log);
+    let pending = context
+        .input
+        .descriptors
+        .iter()
+        .filter(|listed| &listed.log == context.log);
     let mut pending = pending.map(|listed| match &listed.content {
-        Content::Read(descriptor) => {
-            descriptor.claims.iter().any(|claim| claim.partition == partition && claim.range.overlaps(gap))
-        }
+        Content::Read(descriptor) => descriptor
+            .claims
+            .iter()
+            .any(|claim| claim.partition == partition && claim.range.overlaps(gap)),
         Content::Unreadable { claims, .. } => overlaps(claims),
     });
-    let mut parked = context.input.parked.iter().filter(|parked| &parked.log == context.log);
+    let mut parked = context
+        .input
+        .parked
+        .iter()
+        .filter(|parked| &parked.log == context.log);
     pending.any(|covers| covers) || parked.any(|parked| overlaps(&parked.claims))
 }

@@ -23,10 +23,15 @@ pub(super) fn within_bound(input: &PlanInput<'_>) -> HashSet<Uuid> {
     let mut by_partition: HashMap<(&LogName, Partition), Vec<(OffsetRange, Uuid)>> = HashMap::new();
     for (id, (log, descriptor)) in &readable {
         for claim in &descriptor.claims {
-            by_partition.entry((log, claim.partition)).or_default().push((claim.range, *id));
+            by_partition
+                .entry((log, claim.partition))
+                .or_default()
+                .push((claim.range, *id));
         }
     }
-    by_partition.values_mut().for_each(|claims| claims.sort_unstable());
+    by_partition
+        .values_mut()
+        .for_each(|claims| claims.sort_unstable());
     // Per partition, how many of its claims (in offset order) are chosen already: predecessors are a prefix.
     let mut chosen_prefix: HashMap<(&LogName, Partition), usize> = HashMap::new();
     let mut chosen = HashSet::new();
@@ -39,12 +44,22 @@ pub(super) fn within_bound(input: &PlanInput<'_>) -> HashSet<Uuid> {
             if !chosen.insert(id) {
                 continue;
             }
-            let Some((log, descriptor)) = readable.get(&id) else { continue };
+            let Some((log, descriptor)) = readable.get(&id) else {
+                continue;
+            };
             for claim in &descriptor.claims {
-                let Some(claims) = by_partition.get(&(*log, claim.partition)) else { continue };
+                let Some(claims) = by_partition.get(&(*log, claim.partition)) else {
+                    continue;
+                };
                 let upto = claims.partition_point(|(range, other)| (*range, *other) < (claim.range, id));
                 let done = chosen_prefix.entry((log, claim.partition)).or_insert(0);
-                wanted.extend(claims.get(*done..upto).unwrap_or_default().iter().map(|(_, id)| *id));
+                wanted.extend(
+                    claims
+                        .get(*done..upto)
+                        .unwrap_or_default()
+                        .iter()
+                        .map(|(_, id)| *id),
+                );
                 *done = (*done).max(upto);
             }
         }

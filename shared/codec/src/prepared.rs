@@ -108,6 +108,11 @@ impl<'a> Prepared<'a> {
         &self.poison
     }
 
+    /// Hands the records that cannot be read over, for a caller that goes on with the others.
+    pub fn take_poison(&mut self) -> Vec<PoisonRecord> {
+        std::mem::take(&mut self.poison)
+    }
+
     /// The indexes of the records that the batch has, in the order of its rows.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
         self.rows.iter().map(|row| row.record)

@@ -222,15 +222,11 @@ pub(crate) fn join_key(parent: &str, key: &str) -> String {
 
 /// The name closest to what was written, if one is close enough to be what was meant.
 pub(crate) fn closest<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let written = written.to_lowercase().replace('-', "_");
+    let folded = |name: &str| name.to_lowercase().replace('-', "_");
+    let written = folded(written);
     names
         .into_iter()
-        .map(|name| {
-            (
-                strsim::damerau_levenshtein(&written, &name.replace('-', "_")),
-                name,
-            )
-        })
+        .map(|name| (strsim::damerau_levenshtein(&written, &folded(name)), name))
         .filter(|(distance, name)| *distance <= name.chars().count().max(written.chars().count()) / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)

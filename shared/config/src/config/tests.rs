@@ -222,7 +222,7 @@ fn each_fault_names_the_thing_the_reason_and_the_way_out() {
     for (text, expected) in [
         (
             "x = ",
-            "1:4: string values must be quoted, expected literal string",
+            "1:5: string values must be quoted, expected literal string",
         ),
         (
             "format = 2\nfuture = true",

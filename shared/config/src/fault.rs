@@ -3,12 +3,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use frazil_core::{Error, ErrorKind};
+use serde::Serialize;
 
 /// How many faults are listed; a file that is wrong everywhere does not fill the screen (or the log).
 const MAX_FAULTS: usize = 100;
 
 /// A place in the file, both counted from 1; the column counts characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Position {
     /// The line.
     pub line: usize,
@@ -17,7 +18,7 @@ pub struct Position {
 }
 
 /// One thing that is wrong with the configuration.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// The key, as TOML writes it: `topics."web.clicks".format`. Empty when the fault is about no key.
     pub key_path: String,

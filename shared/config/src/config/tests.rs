@@ -225,6 +225,22 @@ fn each_fault_names_the_thing_the_reason_and_the_way_out() {
             "1:5: string values must be quoted, expected literal string",
         ),
         (
+            "a = 1\na = 2\n[topics.a\n",
+            "2:1: duplicate key\n3:10: unclosed table, expected `]`",
+        ),
+        (
+            "[defaults]\nkafka_columns.topic = true\npartition_by = [\"_kafka_topic\"]\n[topics.a]\nkafka_columns = { key = false, topic = false }",
+            "5:19: topics.a.kafka_columns.key: the table has no column `_kafka_topic`; set kafka_columns.topic = true",
+        ),
+        (
+            "[defaults]\npartition_by = [\"_kafka_topic\"]\n[topics.a]\n[topics.b]",
+            "2:17: defaults.partition_by[0]: the table has no column `_kafka_topic`; set kafka_columns.topic = true",
+        ),
+        (
+            "[topics.a]\nsort_by = [\"_kafka_timestmp\"]",
+            "2:12: topics.a.sort_by[0]: Frazil has no column `_kafka_timestmp`; did you mean `_kafka_timestamp`?",
+        ),
+        (
             "format = 2\nfuture = true",
             "1:1: format: format 2 is not one that this version reads: it reads 1; use the version of Frazil that the file was written for",
         ),
@@ -314,11 +330,11 @@ fn each_fault_names_the_thing_the_reason_and_the_way_out() {
         ),
         (
             "[topics.a]\npartition_by = [\"bucket(4, x)\", \"bucket(8, x)\"]",
-            "2:33: topics.a.partition_by[1]: `bucket[8](x)` and `bucket[4](x)` would have the same name, x_bucket; keep one",
+            "2:33: topics.a.partition_by[1]: `bucket[8](x)` and `bucket[4](x)` are one field, `x_bucket`; keep one",
         ),
         (
             "[topics.a]\nsort_by = [\"x\", \"x desc\"]",
-            "2:17: topics.a.sort_by[1]: `x` is sorted by twice; keep one",
+            "2:17: topics.a.sort_by[1]: `x` and `x` are one field, `x`; keep one",
         ),
         (
             "[topics.a]\ntimestamp_range = [2001-01-01]",

@@ -415,6 +415,26 @@ fn a_text_that_is_wrong_everywhere_is_cut_short() {
     let faults = Config::parse(&text, Path::new("f")).unwrap_err();
     assert_eq!((faults.faults().len(), faults.count()), (100, 150));
     assert!(faults.to_string().ends_with("\n… and 50 more"));
+    let word = "x".repeat(100_000);
+    check(
+        &format!("[defaults]\non_error = \"{word}\""),
+        &format!(
+            "2:1: defaults.on_error: unknown value \"{}…; write \"dead_letter\", \"suspend\" or \"skip\"",
+            "x".repeat(385)
+        ),
+    );
+    let sources: String = (0..101)
+        .map(|n| format!("[sources.s{n}]\nbootstrap_servers = [\"h{n}:1\"]\n"))
+        .collect();
+    check(
+        &sources,
+        "201:10: sources.s100: 101 sources, at most 100 are possible; use a file for each part of them",
+    );
+    let patterns: String = (0..101).map(|n| format!("[topics.\"{n:03}*\"]\n")).collect();
+    check(
+        &patterns,
+        "101:9: topics.\"100*\": 101 patterns, at most 100 are possible; use fewer, wider patterns",
+    );
     let long = format!("# {}", "x".repeat(1 << 20));
     check(
         &long,

@@ -18,8 +18,8 @@ use super::{caused, defect};
 /// Largest file that is read whole. Compaction aims at half of it.
 pub const MAX_FILE_BYTES: usize = 1024 * 1024 * 1024;
 
-/// Most rows that are read from one file: four times what a file of that size holds at its narrowest.
-pub const MAX_DECODED_ROWS: usize = 256 * 1024 * 1024;
+/// Most rows that are read from one file: their offsets alone take a gigabyte.
+pub const MAX_DECODED_ROWS: usize = 64 * 1024 * 1024;
 
 /// Most memory for decoded rows: a small file can claim any number of repeated values.
 pub const MAX_DECODED_BYTES: usize = 2 * 1024 * 1024 * 1024;

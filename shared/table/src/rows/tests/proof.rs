@@ -1,3 +1,5 @@
+use arrow_array::Array;
+use arrow_array::builder::{Int64Builder, MapBuilder, StringBuilder};
 use arrow_array::{BinaryArray, DictionaryArray, types::Int32Type};
 use arrow_array::{
     Float64Array, Int32Array, Int64Array, LargeBinaryArray, ListArray, StringArray, StructArray,
@@ -44,48 +46,31 @@ fn different(offset: i64) -> Comparison {
 #[test]
 fn equal_rows_are_counted_and_the_first_other_one_is_named() {
     let all = [Some("a"), None, Some("c")];
-    let base = rows(0, &[5, 6, 7], &all);
-    check(&[base.clone()], &[base.clone()], Comparison::Same(3));
+    let base = [rows(0, &[5, 6, 7], &all)];
+    check(&base, &base, Comparison::Same(3));
     check(
-        &[base.clone()],
-        &[base.slice(2, 1), base.slice(0, 1)],
+        &base,
+        &[base[0].slice(2, 1), base[0].slice(0, 1)],
         Comparison::Same(2),
     );
     check(
-        &[base.clone()],
+        &base,
         &[rows(0, &[6, 7, 8], &[Some("b"), Some("x"), Some("y")])],
         different(6),
     );
-    check(&[base.clone()], &[rows(0, &[7], &[Some("")])], different(7));
-    check(
-        &[base.clone()],
-        &[rows(0, &[8], &[Some("d")])],
-        Comparison::NothingInCommon,
-    );
-    check(
-        &[base.clone()],
-        &[rows(1, &[5], &[Some("a")])],
-        Comparison::NothingInCommon,
-    );
-    check(&[base.clone()], &[], Comparison::NothingInCommon);
-    check(
-        &[base.clone()],
-        &[rows(0, &[5, 5], &[Some("a"), Some("a")])],
-        different(5),
-    );
-    let outside =
-        compare_rows(&[base.clone()], &[base], &IDS, Partition(0), range(8, 99)).expect("a comparison");
+    check(&base, &[rows(0, &[7], &[Some("")])], different(7));
+    check(&base, &[rows(0, &[8], &[Some("d")])], Comparison::NothingInCommon);
+    check(&base, &[rows(1, &[5], &[Some("a")])], Comparison::NothingInCommon);
+    check(&base, &[], Comparison::NothingInCommon);
+    check(&base, &[rows(0, &[5, 5], &[Some("a"), Some("a")])], different(5));
+    let outside = compare_rows(&base, &base, &IDS, Partition(0), range(8, 99)).expect("a comparison");
     assert_eq!(outside, Comparison::NothingInCommon);
 }
 
 #[test]
 fn rows_without_a_common_column_prove_nothing() {
-    let bare = batch(kafka_columns(0, &[5]));
-    check(
-        &[bare.clone()],
-        &[rows(0, &[5], &[Some("a")])],
-        Comparison::NothingInCommon,
-    );
+    let bare = [batch(kafka_columns(0, &[5]))];
+    check(&bare, &[rows(0, &[5], &[Some("a")])], Comparison::NothingInCommon);
     let epoch = |epoch: i32| {
         let column = (
             field(3, "_kafka_epoch", DataType::Int32),
@@ -125,7 +110,7 @@ fn layout_and_widening_make_no_difference_but_values_do() {
         Arc::new(StringArray::from(vec!["NEW"])) as ArrayRef,
     );
     pair(
-        (arrow_array::Array::data_type(&symbols).clone(), Arc::new(symbols)),
+        (symbols.data_type().clone(), Arc::new(symbols)),
         text,
         Comparison::Same(1),
     );
@@ -189,6 +174,37 @@ fn nested_columns_are_compared_in_what_both_have() {
         &items(&["a", "b", "c"], true),
         different(6),
     );
+}
+
+#[test]
+fn maps_and_fields_called_key_are_compared() {
+    let rows = |values: [Option<i64>; 2]| {
+        let mut tags = MapBuilder::new(None, StringBuilder::new(), Int64Builder::new())
+            .with_keys_field(Arc::new(field(31, "keys", DataType::Utf8).with_nullable(false)))
+            .with_values_field(Arc::new(field(32, "values", DataType::Int64)));
+        tags.keys().append_value("k");
+        tags.values().append_option(values[0]);
+        tags.append(true).expect("an entry");
+        let tags = tags.finish();
+        let pair = fields([field(41, "key", DataType::Int64)]);
+        let keys = StructArray::new(
+            pair.clone(),
+            vec![Arc::new(Int64Array::from(vec![values[1]]))],
+            None,
+        );
+        let columns: [(Field, ArrayRef); 2] = [
+            (field(30, "tags", tags.data_type().clone()), Arc::new(tags)),
+            (field(40, "pair", DataType::Struct(pair)), Arc::new(keys)),
+        ];
+        [batch(kafka_columns(0, &[5]).into_iter().chain(columns))]
+    };
+    check(
+        &rows([Some(1), None]),
+        &rows([Some(1), None]),
+        Comparison::Same(1),
+    );
+    check(&rows([Some(1), None]), &rows([None, None]), different(5));
+    check(&rows([None, Some(1)]), &rows([None, None]), different(5));
 }
 
 #[test]

@@ -185,6 +185,9 @@ def check_bounds(column, kind, present, lower, upper):
     if isinstance(kind, (StringType, BinaryType)):
         raw = present.cast(pa.large_binary()).to_pylist()
         smallest, largest = min(raw), max(raw)
+        if isinstance(kind, StringType) and not all(map(is_text, filter(None, (lower, upper)))):
+            yield f"bounds: {lower!r} to {upper!r} are not UTF-8"
+            return
         if lower is not None and not is_lower(lower, smallest):
             yield f"lower bound: says {lower!r}, the smallest value is {smallest[:80]!r}"
         if upper is not None and not is_upper(upper, largest, isinstance(kind, StringType)):
@@ -209,11 +212,18 @@ def is_lower(bound, smallest):
     return bound == smallest or (len(bound) >= SHORTEST_TRUNCATED_BOUND and smallest.startswith(bound))
 
 
-def is_upper(bound, largest, is_text):
+def is_text(bound):
+    try:
+        return bound.decode() is not None
+    except UnicodeDecodeError:
+        return False
+
+
+def is_upper(bound, largest, in_characters):
     """The value itself, or a prefix whose last character or byte was counted up."""
     if bound == largest:
         return True
-    if is_text:
+    if in_characters:
         bound, largest = bound.decode(), largest.decode()
     prefix = largest[: len(bound)]
     return 0 < len(bound) <= len(largest) and bound[:-1] == prefix[:-1] and bound[-1] > prefix[-1]

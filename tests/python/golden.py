@@ -42,6 +42,11 @@ class Golden:
         self.columns = {column["name"]: parse_type(column["type"]) for column in content["columns"]}
         self.partitions = content["partitions"]
         self.rows = [self.row(row) for row in content["rows"]]
+        # A golden file that contradicts itself would agree with something wrong.
+        if len(self.rows) + len(self.dead_letters) != self.records:
+            raise ValueError(f"{path}: rows and dead letters do not add up to {self.records} records")
+        if sum(partition["rows"] for partition in self.partitions) != len(self.rows):
+            raise ValueError(f"{path}: the rows of its partitions do not add up to {len(self.rows)}")
 
     def row(self, row):
         unknown = set(row) - set(self.columns)

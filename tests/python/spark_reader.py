@@ -145,3 +145,8 @@ def python_value(kind, value):
     if name == "map":
         return [(key, python_value(kind.valueType, item)) for key, item in value.items()]
     return value.replace(tzinfo=datetime.timezone.utc) if name == "timestamp" else value
+
+
+if __name__ == "__main__":
+    # Says what is missing, before anything that takes long.
+    find_java(), find_driver()

@@ -33,7 +33,7 @@ pub use descriptor::{
     Claim, DESCRIPTOR_FORMAT, Descriptor, Judgement, MAX_DESCRIPTOR_BYTES, StagedDeadLetters, StagedFile,
     claims_from_attributes, claims_to_attributes,
 };
-pub use ensure::{Ensured, TableDesign, ensure_table};
+pub use ensure::{Ensured, TableDesign, WantedColumns, ensure_table};
 pub use environment::system_environment;
 pub use file_io::{MAX_WHOLE_FILE_BYTES, file_io, storage_error};
 pub use layout::{Layout, LogName, Shelf};
@@ -55,7 +55,9 @@ pub use rows::{
 pub use snapshot::{MANIFEST_TARGET_BYTES, MANIFESTS_TO_MERGE, SnapshotRetention};
 pub use stage::{StageRequest, Staged, stage};
 pub use state::{StateEntry, StateStore};
-pub use storage::{MAX_ATTRIBUTES_BYTES, ObjectHead, ObjectInfo, ObjectStorage, Page, list_all};
+pub use storage::{
+    MAX_ATTRIBUTES_BYTES, ObjectHead, ObjectInfo, ObjectStorage, Page, check_attributes, list_all,
+};
 pub use topic_state::{Cause, STATE_FORMAT, SuspendedTopic, TopicState};
 pub use warehouse::{LoadedTable, Warehouse};
 

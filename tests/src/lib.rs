@@ -1,0 +1,3 @@
+//! What the end-to-end tests stand on.
+
+pub mod simulation;

@@ -176,18 +176,20 @@ impl EventSource {
     pub async fn run(self) {
         loop {
             let Some(batch) = self.cut() else {
-                let (world, group) = (self.world.borrow(), self.group.borrow());
-                if world.is_complete() && !group.has_work(&world) && group.life == world.life() {
+                if self.is_done() {
                     return;
                 }
-                drop((world, group));
-                self.environment
-                    .sleep(Duration::from_millis(self.dice.between(100, 3_000)))
-                    .await;
+                let pause_ms = self.dice.between(100, 3_000);
+                self.environment.sleep(Duration::from_millis(pause_ms)).await;
                 continue;
             };
             self.invoke(batch).await;
         }
+    }
+
+    fn is_done(&self) -> bool {
+        let (world, group) = (self.world.borrow(), self.group.borrow());
+        world.is_complete() && !group.has_work(&world) && group.life == world.life()
     }
 
     /// The next batch, some records each of some partitions; `None` when there is nothing to deliver.

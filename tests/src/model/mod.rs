@@ -21,6 +21,6 @@ pub use event::{EventRecord, event_json, parse_event};
 pub use event_source::{Deliver, EventSource, Group, ItemFailure, SourceOptions};
 pub use fingerprint::fingerprint;
 pub use log::{Content, Id, Log, Record, Shared, World, share};
-pub use oracle::{Completeness, Oracle, View, VisibleRow};
+pub use oracle::{Completeness, Holes, Oracle, View, VisibleRow};
 pub use producer::{ProducerOptions, produce};
 pub use reader::{Columns, Fetch, TableReader};

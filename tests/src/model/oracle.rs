@@ -15,14 +15,16 @@ pub struct VisibleRow {
     pub fingerprint: u64,
 }
 
+/// Recorded holes, as `[first, last]` by epoch and partition.
+pub type Holes = BTreeMap<(i32, i32), Vec<(i64, i64)>>;
+
 /// What a reader sees of a table.
 #[derive(Debug, Clone, Default)]
 pub struct View {
     /// Its rows, in any order.
     pub rows: Vec<VisibleRow>,
-    /// Holes that are recorded with these rows, as `[first, last]` by epoch and partition: what may still be filled.
-    /// `None` when the reader does not know.
-    pub holes: Option<BTreeMap<(i32, i32), Vec<(i64, i64)>>>,
+    /// Holes that are recorded with these rows: what may still be filled. `None` when the reader does not know.
+    pub holes: Option<Holes>,
 }
 
 /// How much must be in the table at the end.
@@ -41,7 +43,7 @@ pub struct Oracle {
     lives: BTreeMap<i32, Vec<usize>>,
     rows: BTreeMap<(i32, i32, i64), u64>,
     highest: BTreeMap<(i32, i32), i64>,
-    holes: Option<BTreeMap<(i32, i32), Vec<(i64, i64)>>>,
+    holes: Option<Holes>,
     dead_letters: BTreeSet<(i32, i32, i64)>,
 }
 

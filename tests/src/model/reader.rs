@@ -286,3 +286,6 @@ fn render(column: &ArrayRef, row: usize) -> Result<Option<String>, String> {
     };
     Ok(Some(text))
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,8 +3,9 @@ use std::future::{Future, pending, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
-use frazil_core::{Error, ErrorKind, Result};
+use frazil_core::{Environment, Error, ErrorKind, Result};
 
 use super::{Dice, Operation, Trace, lock};
 
@@ -19,6 +20,8 @@ pub enum FaultKind {
     Late(Lateness),
     /// It is sent twice, as a client with retries does after a lost answer; the second answer is what the caller sees.
     Twice,
+    /// It happens, answers the truth, and happens once more some time later: a packet took a long way round.
+    Again(Lateness),
     /// The run ends here; nothing happened.
     Abort,
     /// The run ends here, and the call happens some time later.
@@ -42,6 +45,7 @@ pub struct Rates {
     pub fail_after: f64,
     pub late: f64,
     pub twice: f64,
+    pub again: f64,
 }
 
 /// Decides, for every call of every wrapper that shares it, what goes wrong. Clones share it.
@@ -171,6 +175,26 @@ impl FaultPlan {
         late.call.await;
     }
 
+    /// Lets late calls happen for ever, each at most `longest` after the one before; most of them much
+    /// sooner. For a daemon of a simulation.
+    pub async fn keep_landing(&self, environment: &Environment, dice: &Dice, longest: Duration) {
+        let longest_ms = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
+        loop {
+            self.something_late().await;
+            if dice.chance(0.6) {
+                let longest_ms = if dice.chance(0.5) {
+                    longest_ms / 20
+                } else {
+                    longest_ms
+                };
+                environment
+                    .sleep(Duration::from_millis(dice.below(longest_ms + 1)))
+                    .await;
+            }
+            self.land_one(dice).await;
+        }
+    }
+
     /// A call begins. What is due lands first.
     pub(super) async fn begin(&self, operation: Operation, location: &str) -> Option<FaultKind> {
         if lock(&self.state).aborted {
@@ -239,8 +263,11 @@ impl State {
                     Some(FaultKind::FailAfter)
                 } else if dice.chance(rates.late) {
                     Some(FaultKind::Late(Lateness::Settled))
+                } else if dice.chance(rates.twice) {
+                    Some(FaultKind::Twice)
                 } else {
-                    dice.chance(rates.twice).then_some(FaultKind::Twice)
+                    dice.chance(rates.again)
+                        .then_some(FaultKind::Again(Lateness::Settled))
                 }
             }
         }

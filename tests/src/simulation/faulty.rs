@@ -74,6 +74,13 @@ where
             now().await?;
             now().await
         }
+        Some(fault @ FaultKind::Again(lateness)) => {
+            let what = format!("{operation:?} {location}, once more");
+            let later = later();
+            let answer = now().await;
+            plan.postpone(fault, lateness, what, later).await;
+            answer
+        }
         Some(fault @ (FaultKind::Late(lateness) | FaultKind::AbortLate(lateness))) => {
             let what = format!("{operation:?} {location}");
             plan.postpone(fault, lateness, what, later()).await;

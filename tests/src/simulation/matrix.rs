@@ -58,6 +58,8 @@ impl Matrix {
                 FaultKind::Late(Lateness::Calls(9)),
                 FaultKind::Late(Lateness::Settled),
                 FaultKind::Twice,
+                FaultKind::Again(Lateness::Calls(6)),
+                FaultKind::Again(Lateness::Settled),
                 FaultKind::Abort,
                 FaultKind::AbortLate(Lateness::Calls(3)),
                 FaultKind::AbortLate(Lateness::Settled),

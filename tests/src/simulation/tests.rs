@@ -67,11 +67,11 @@ fn count(seed: u64, protocol: Protocol, rates: Rates) -> Result<u64, Box<Failure
     let plan = FaultPlan::random(simulation.trace(), simulation.dice("faults"), rates);
     let store: Arc<dyn StateStore> = Arc::new(FaultyStateStore::new(Arc::new(memory.clone()), plan.clone()));
     let (landing, landing_dice) = (plan.clone(), simulation.dice("landing"));
+    let environment = simulation.environment("landing");
     simulation.spawner().actor("landing").daemon().spawn(async move {
-        loop {
-            landing.something_late().await;
-            landing.land_one(&landing_dice).await;
-        }
+        landing
+            .keep_landing(&environment, &landing_dice, Duration::from_millis(500))
+            .await;
     });
     for actor in 0..3 {
         let store = Arc::clone(&store);
@@ -98,6 +98,7 @@ fn rates(percent: f64) -> Rates {
         fail_after: rate,
         late: rate,
         twice: rate,
+        again: rate,
     }
 }
 
@@ -343,14 +344,14 @@ fn matrix(protocol: Protocol) -> Result<Coverage, String> {
 #[test]
 fn the_matrix_covers_every_call() {
     let coverage = matrix(Protocol::Careful).unwrap();
-    // A load and a store per increment; 2 faults of a read, 9 of a write.
+    // A load and a store per increment; 2 faults of a read, 11 of a write.
     assert_eq!(
         coverage,
         Coverage {
             name: "three increments",
             calls: 6,
             points: 6,
-            runs: 3 * (2 + 9)
+            runs: 3 * (2 + 11)
         }
     );
     let failure = matrix(Protocol::ForgetsLostAnswers).unwrap_err();

@@ -60,7 +60,12 @@ impl Layout {
     pub fn table(&self, table: &TableName, uuid: Uuid) -> String {
         let simple = uuid.simple().to_string();
         let random = &simple[simple.len() - 12..];
-        format!("{}/{}/{}-{random}", self.warehouse, table.namespace(), table.table())
+        format!(
+            "{}/{}/{}-{random}",
+            self.warehouse,
+            table.namespace(),
+            table.table()
+        )
     }
 
     /// The prefix of all descriptors of a table, with its trailing `/`.
@@ -164,8 +169,15 @@ mod tests {
             Some((table, log.clone(), id))
         );
         assert_eq!(layout.parse_descriptor(Shelf::Pending, &location), None);
-        assert_eq!(layout.parse_parked(&layout.parked_event(&log, id)), Some((log, id)));
-        for stray in ["s3://bucket/prefix/_frazil/parked/x", "s3://other/", "s3://bucket/prefix/_frazil/parked/a/b/c/d/e.json"] {
+        assert_eq!(
+            layout.parse_parked(&layout.parked_event(&log, id)),
+            Some((log, id))
+        );
+        for stray in [
+            "s3://bucket/prefix/_frazil/parked/x",
+            "s3://other/",
+            "s3://bucket/prefix/_frazil/parked/a/b/c/d/e.json",
+        ] {
             assert_eq!(layout.parse_parked(stray), None, "{stray}");
         }
     }

@@ -1,0 +1,651 @@
+use std::path::Path;
+
+use frazil_core::{ErrorKind, SourceName, TableName, TopicName};
+use proptest::prelude::*;
+
+use crate::{
+    Breaker, ColumnCase, Config, DurationMs, Format, Instant, InstantRange, KafkaColumns, OnError,
+    PartitionField, Retention, SchemaSource, SortField, Start, TopicSettings, Transform,
+};
+
+fn parse(text: &str) -> Config {
+    Config::parse(text, Path::new("/etc/frazil/frazil.toml")).unwrap()
+}
+
+/// The faults of a text, one per line, without the file's name.
+fn faults(text: &str) -> String {
+    let faults = Config::parse(text, Path::new("f")).expect_err(text).to_string();
+    faults
+        .lines()
+        .map(|line| line.strip_prefix("f:").unwrap_or(line))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    assert_eq!(faults(text), expected, "{text}");
+}
+
+fn topic(config: &Config, topic: &str) -> TopicSettings {
+    let source = config.sources()[0].name();
+    config.topic(source, &TopicName::new(topic)).unwrap()
+}
+
+fn kafka_timestamp_by_day() -> Vec<PartitionField> {
+    vec![PartitionField {
+        source: "_kafka_timestamp".to_owned(),
+        transform: Transform::Day,
+    }]
+}
+
+#[test]
+fn without_a_file_every_topic_has_a_table() {
+    let config = Config::default();
+    let source = config.source_for(None, []).unwrap();
+    let settings = config.topic(source, &TopicName::new("Web.Clicks-v1")).unwrap();
+    let expected = TopicSettings {
+        source: SourceName::new("default"),
+        topic: TopicName::new("Web.Clicks-v1"),
+        table: TableName::new("kafka", "web_clicks_v1").unwrap(),
+        format: Format::Auto,
+        schema: SchemaSource::Auto,
+        kafka_columns: KafkaColumns {
+            key: true,
+            headers: true,
+            tombstone: true,
+            topic: false,
+            timestamp_type: false,
+        },
+        column_case: ColumnCase::Lower,
+        max_columns: 500,
+        partition_by: kafka_timestamp_by_day(),
+        sort_by: vec![],
+        timestamp_range: InstantRange::YEARS_1_TO_9999,
+        partition_range: InstantRange::SINCE_1970_TO_NEXT_YEAR,
+        on_error: OnError::DeadLetter,
+        breaker: Breaker {
+            share: 0.05,
+            minimum: 20,
+            window_ms: DurationMs(600_000),
+        },
+        freshness_ms: DurationMs(60_000),
+        retention: Retention {
+            snapshots: 100,
+            snapshot_min_age_ms: DurationMs(3_600_000),
+            metadata_ms: DurationMs(21_600_000),
+        },
+        start: Start::Earliest,
+        backfill: false,
+    };
+    assert_eq!(settings, expected);
+    assert_eq!(
+        topic(&parse(""), "Web.Clicks-v1"),
+        expected,
+        "an empty file is no file"
+    );
+    assert_eq!(config.warehouse(), None);
+}
+
+#[test]
+fn every_key_is_heard() {
+    let config = parse(
+        r#"
+        format = 1
+        warehouse = "./warehouse"
+        schemas = "/srv/schemas"
+        [sources.main]
+        bootstrap_servers = ["b-1:9092"]
+        [defaults]
+        namespace = "raw"
+        kafka_columns.topic = true
+        retention.snapshots = 10
+        [topics.orders]
+        source = "main"
+        namespace = "sales"
+        table = "all_orders"
+        format = "avro"
+        schema = "registry"
+        kafka_columns = { key = false, timestamp_type = true }
+        column_case = "lower"
+        max_columns = 20
+        partition_by = ["day(created_at)", "bucket(16, customer)"]
+        sort_by = ["customer desc"]
+        timestamp_range = [2000-01-01, 2099-12-31T23:59:59Z]
+        partition_range = ["now-30d", "now+1d"]
+        on_error = "dead_letter"
+        breaker = { share = 0.5, minimum = 3, window = "1h" }
+        freshness = "5m"
+        retention = { snapshot_min_age = "2h", metadata = "1d" }
+        start = "live"
+        backfill = true
+        "#,
+    );
+    assert_eq!(config.warehouse(), Some(Path::new("/etc/frazil/./warehouse")));
+    assert_eq!(config.schemas(), Some(Path::new("/srv/schemas")));
+    let settings = topic(&config, "orders");
+    assert_eq!(
+        settings,
+        TopicSettings {
+            source: SourceName::new("main"),
+            topic: TopicName::new("orders"),
+            table: TableName::new("sales", "all_orders").unwrap(),
+            format: Format::Avro,
+            schema: SchemaSource::Registry,
+            kafka_columns: KafkaColumns {
+                key: false,
+                headers: true,
+                tombstone: true,
+                topic: true,
+                timestamp_type: true
+            },
+            column_case: ColumnCase::Lower,
+            max_columns: 20,
+            partition_by: vec![
+                PartitionField {
+                    source: "created_at".to_owned(),
+                    transform: Transform::Day
+                },
+                PartitionField {
+                    source: "customer".to_owned(),
+                    transform: Transform::Bucket(16)
+                },
+            ],
+            sort_by: vec![SortField {
+                source: "customer".to_owned(),
+                transform: Transform::Identity,
+                descending: true,
+                nulls_first: false,
+            }],
+            timestamp_range: InstantRange {
+                first: Instant::AtMicros(946_684_800_000_000),
+                last: Instant::AtMicros(4_102_444_799_000_000),
+            },
+            partition_range: InstantRange {
+                first: Instant::FromNowMs(-2_592_000_000),
+                last: Instant::FromNowMs(86_400_000),
+            },
+            on_error: OnError::DeadLetter,
+            breaker: Breaker {
+                share: 0.5,
+                minimum: 3,
+                window_ms: DurationMs(3_600_000)
+            },
+            freshness_ms: DurationMs(300_000),
+            retention: Retention {
+                snapshots: 10,
+                snapshot_min_age_ms: DurationMs(7_200_000),
+                metadata_ms: DurationMs(86_400_000),
+            },
+            start: Start::Live,
+            backfill: true,
+        }
+    );
+    assert_eq!(config.topics().collect::<Vec<_>>(), [&settings]);
+    let frozen = serde_json::to_string(&settings).unwrap();
+    assert_eq!(serde_json::from_str::<TopicSettings>(&frozen).unwrap(), settings);
+}
+
+#[test]
+fn five_faults_are_five() {
+    let text = r#"warehouse = "s3://bucket/tables"
+
+[defaults]
+on_error = "dead-leter"
+
+[topics."web.clicks"]
+freshnes = "1m"
+max_columns = 0
+partition_by = ["day(created_at)", "days(ts)"]
+"#;
+    assert_eq!(
+        Config::parse(text, Path::new("conf/frazil.toml"))
+            .unwrap_err()
+            .to_string(),
+        r#"conf/frazil.toml:1:1: warehouse: s3:// addresses: this version does not have them yet; name a directory
+conf/frazil.toml:4:1: defaults.on_error: unknown value "dead-leter"; did you mean "dead_letter"?
+conf/frazil.toml:7:1: topics."web.clicks".freshnes: unknown key; did you mean `freshness`?
+conf/frazil.toml:8:1: topics."web.clicks".max_columns: 0 is not between 1 and 2000
+conf/frazil.toml:9:36: topics."web.clicks".partition_by[1]: `days` is not a transform of Iceberg; did you mean `day`?"#
+    );
+    let error = frazil_core::Error::from(Config::parse(text, Path::new("conf/frazil.toml")).unwrap_err());
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(
+        error
+            .to_string()
+            .starts_with("cannot use the configuration: 5 faults found\nconf/frazil.toml:1:1: ")
+    );
+}
+
+#[test]
+fn each_fault_names_the_thing_the_reason_and_the_way_out() {
+    for (text, expected) in [
+        (
+            "x = ",
+            "1:4: string values must be quoted, expected literal string",
+        ),
+        (
+            "format = 2\nfuture = true",
+            "1:1: format: format 2 is not one that this version reads: it reads 1; use the version of Frazil that the file was written for",
+        ),
+        (
+            "format = \"1\"",
+            "1:1: format: expected a whole number, found a string",
+        ),
+        (
+            "topics = 3",
+            "1:1: topics: expected a section, found an integer; write [topics.NAME]",
+        ),
+        (
+            "[topics]\norders = 3",
+            "2:1: topics.orders: expected a section, found an integer",
+        ),
+        (
+            "namespaces = \"x\"",
+            "1:1: namespaces: unknown key; known here: format, warehouse, schemas, sources, defaults, topics",
+        ),
+        (
+            "namespace = \"x\"",
+            "1:1: namespace: unknown key; it belongs in [defaults] or [topics.NAME]",
+        ),
+        (
+            "[defaults]\ntable = \"x\"",
+            "2:1: defaults.table: unknown key; it belongs in [topics.NAME]",
+        ),
+        (
+            "[topics.a.fields.x]\nexclude = true",
+            "1:11: topics.a.fields: settings per field: this version does not have it yet; remove it",
+        ),
+        (
+            "[topics.a]\nformat = \"protobuf\"",
+            "2:1: topics.a.format: \"protobuf\" (Protobuf): this version does not have it yet; write \"auto\", \"avro\" or \"json\"",
+        ),
+        (
+            "[topics.a]\ncolumn_case = \"snake\"",
+            "2:1: topics.a.column_case: \"snake\" (names in snake_case): this version does not have it yet; write \"lower\"",
+        ),
+        (
+            "[topics.a]\nformat = \"avro\"\nschema = \"infer\"",
+            "3:1: topics.a.schema: Avro cannot be read without its schema; use schema = \"registry\"",
+        ),
+        (
+            "[defaults]\nformat = \"avro\"\n[topics.a]\nschema = \"infer\"",
+            "4:1: topics.a.schema: Avro cannot be read without its schema; use schema = \"registry\"",
+        ),
+        (
+            "[topics.a]\nformat = \"json\"\nschema = \"registry\"",
+            "3:1: topics.a.schema: JSON with a schema from the registry: this version does not have it yet; use schema = \"infer\"",
+        ),
+        (
+            "[topics.a]\nnamespace = \"Sales\"",
+            "2:1: topics.a.namespace: \"Sales\" is not a name that Glue and Athena accept; use 1 to 255 of a-z, 0-9 and `_`",
+        ),
+        (
+            "[topics.a]\nfreshness = \"1s\"",
+            "2:1: topics.a.freshness: 1s is not between 10s and 1d",
+        ),
+        (
+            "[topics.a]\nfreshness = 60",
+            "2:1: topics.a.freshness: expected a duration such as \"30s\", found an integer",
+        ),
+        (
+            "[topics.a]\nfreshness = \"1 minute\"",
+            "2:1: topics.a.freshness: \"1 minute\" is not a duration; write a number and a unit, such as \"30s\", \"5m\", \"1h30m\" or \"14d\"",
+        ),
+        (
+            "[topics.a]\nbackfill = \"yes\"",
+            "2:1: topics.a.backfill: expected true or false, found a string",
+        ),
+        (
+            "[topics.a]\nevent_time = \"createdAt\"",
+            "2:1: topics.a.event_time: the table has no column `createdAt`: its columns are lowercase, of a-z, 0-9 and _; write `createdat`",
+        ),
+        (
+            "[topics.a]\nevent_time = \"ts\"\npartition_by = []",
+            "2:1: topics.a.event_time: event_time and partition_by both say how the table is partitioned; write \"day(ts)\" in partition_by and remove event_time",
+        ),
+        (
+            "[topics.a]\npartition_by = \"day(ts)\"",
+            "2:1: topics.a.partition_by: expected a list, found a string; write it in brackets: [\"…\"]",
+        ),
+        (
+            "[topics.a]\npartition_by = [\"_kafka_topic\"]",
+            "2:17: topics.a.partition_by[0]: the table has no column `_kafka_topic`; set kafka_columns.topic = true",
+        ),
+        (
+            "[topics.a]\npartition_by = [\"bucket(4, x)\", \"bucket(8, x)\"]",
+            "2:33: topics.a.partition_by[1]: `bucket[8](x)` and `bucket[4](x)` would have the same name, x_bucket; keep one",
+        ),
+        (
+            "[topics.a]\nsort_by = [\"x\", \"x desc\"]",
+            "2:17: topics.a.sort_by[1]: `x` is sorted by twice; keep one",
+        ),
+        (
+            "[topics.a]\ntimestamp_range = [2001-01-01]",
+            "2:1: topics.a.timestamp_range: a range has two ends; write [first, last]",
+        ),
+        (
+            "[topics.a]\ntimestamp_range = [2001-01-02, 2001-01-01]",
+            "2:1: topics.a.timestamp_range: the last instant is before the first; write [first, last]",
+        ),
+        (
+            "[topics.a]\nbreaker.share = 5",
+            "2:9: topics.a.breaker.share: 5 is not a share from 0 to 1; 5 % is 0.05",
+        ),
+        (
+            "[topics.a]\non_error = \"skip\"\nbreaker.minimum = 5",
+            "3:9: topics.a.breaker.minimum: the breaker does nothing with on_error = \"skip\"; remove it, or use on_error = \"dead_letter\"",
+        ),
+        (
+            "[topics.a]\nretention.metadata = \"30m\"",
+            "2:11: topics.a.retention.metadata: metadata is kept for 30m, less than snapshots (1h); readers need both: keep metadata at least as long",
+        ),
+        (
+            "[topics.\"a b\"]",
+            "1:9: topics.\"a b\": ' ' cannot be in the name of a Kafka topic; use a-z, A-Z, 0-9, `.`, `_`, `-`, and `*` in patterns",
+        ),
+        (
+            "[topics.\"a-*\"]\ntable = \"a\"",
+            "2:1: topics.\"a-*\".table: the topics of a pattern cannot share one table in this version; remove it: each topic gets a table of its own name",
+        ),
+        (
+            "[topics.\"a*\"]\n[topics.\"*b\"]",
+            "2:9: topics.\"*b\": some topics match both this pattern and topics.\"a*\", equally well; make one of them longer",
+        ),
+        (
+            "[topics.a]\n[topics.b]\ntopic = \"a\"",
+            "2:9: topics.b: topics.a is about the same topic; keep one section\n2:9: topics.b: `kafka.a` would take this topic and topics.a; name another table\n2:9: topics.b: `kafka.a_dead_letters` would take the dead letters of this topic and the dead letters of topics.a; name another table",
+        ),
+        (
+            "[topics.\"web.clicks\"]\n[topics.web-clicks]",
+            "2:9: topics.web-clicks: `kafka.web_clicks` would take this topic and topics.\"web.clicks\"; name another table\n2:9: topics.web-clicks: `kafka.web_clicks_dead_letters` would take the dead letters of this topic and the dead letters of topics.\"web.clicks\"; name another table",
+        ),
+        (
+            "[topics.a]\n[topics.a_dead_letters]",
+            "2:9: topics.a_dead_letters: `kafka.a_dead_letters` would take this topic and the dead letters of topics.a; name another table",
+        ),
+        (
+            "[topics.a]\nsource = \"man\"\n[sources.main]",
+            "2:1: topics.a.source: there is no source \"man\"; did you mean \"main\"?",
+        ),
+        (
+            "[topics.a]\n[sources.x]\narn = \"arn:aws:kafka:r:1:cluster/x/y\"\n[sources.y]\nbootstrap_servers = [\"h:1\"]",
+            "1:9: topics.a: no source is named, and there are several; add source = \"NAME\", here or in [defaults]",
+        ),
+        (
+            "[sources.x]\n[sources.y]\nbootstrap_servers = [\"h:1\"]",
+            "1:10: sources.x: nothing tells its events from those of the other sources; add arn or bootstrap_servers",
+        ),
+        (
+            "[sources.x]\nbootstrap_servers = [\"h:1\", \"g\"]\n[sources.y]\nbootstrap_servers = [\"H:1\"]",
+            "2:29: sources.x.bootstrap_servers[1]: \"g\" is not the address of a broker; write it as host:port\n4:22: sources.y.bootstrap_servers[0]: source `x` has the same broker; keep one",
+        ),
+        (
+            "[sources.x]\narn = \"arn:aws:s3:::b\"",
+            "2:1: sources.x.arn: not the ARN of an MSK cluster; write arn:aws:kafka:REGION:ACCOUNT:cluster/NAME/UUID, or use bootstrap_servers",
+        ),
+        (
+            "[sources.\"a/b\"]",
+            "1:10: sources.\"a/b\": not the name of a source; use 1 to 64 of a-z, A-Z, 0-9, `_` and `-`",
+        ),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn a_text_that_is_wrong_everywhere_is_cut_short() {
+    let text: String = (0..150).map(|n| format!("key_{n} = 1\n")).collect();
+    let faults = Config::parse(&text, Path::new("f")).unwrap_err();
+    assert_eq!((faults.faults().len(), faults.count()), (100, 150));
+    assert!(faults.to_string().ends_with("\n… and 50 more"));
+    let long = format!("# {}", "x".repeat(1 << 20));
+    check(
+        &long,
+        " is longer than 1048576 bytes; use patterns and [defaults] to say less",
+    );
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let missing = Config::load(Path::new("/nowhere/frazil.toml"))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        missing,
+        "/nowhere/frazil.toml: cannot be read: No such file or directory (os error 2); check the path given by --config"
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("frazil.toml");
+    std::fs::write(&path, b"\xff").unwrap();
+    assert!(
+        Config::load(&path)
+            .unwrap_err()
+            .to_string()
+            .contains("is not UTF-8 text")
+    );
+    std::fs::write(&path, "warehouse = \"w\"\n").unwrap();
+    assert_eq!(
+        Config::load(&path).unwrap().warehouse(),
+        Some(directory.path().join("w").as_path())
+    );
+}
+
+#[test]
+fn the_best_section_applies_on_top_of_the_defaults() {
+    let config = parse(
+        r#"
+        [defaults]
+        namespace = "raw"
+        event_time = "ts"
+        max_columns = 1
+        [topics."*"]
+        max_columns = 2
+        [topics."orders-*"]
+        max_columns = 3
+        partition_by = []
+        [topics."*-eu-west"]
+        max_columns = 4
+        [topics.orders-eu]
+        max_columns = 5
+        table = "orders"
+        "#,
+    );
+    for (name, max_columns, table, partition_by) in [
+        ("clicks", 2, "raw.clicks", "day(ts)"),
+        ("orders-us", 3, "raw.orders_us", ""),
+        ("orders-eu-west", 4, "raw.orders_eu_west", "day(ts)"),
+        ("orders-eu", 5, "raw.orders", "day(ts)"),
+    ] {
+        let settings = topic(&config, name);
+        assert_eq!(settings.max_columns, max_columns, "{name}");
+        assert_eq!(settings.table.to_string(), table, "{name}");
+        let fields: Vec<String> = settings.partition_by.iter().map(ToString::to_string).collect();
+        assert_eq!(fields.join(", "), partition_by, "{name}");
+    }
+}
+
+#[test]
+fn format_and_schema_imply_each_other() {
+    for (keys, format, schema) in [
+        ("", Format::Auto, SchemaSource::Auto),
+        ("format = \"avro\"", Format::Avro, SchemaSource::Registry),
+        ("format = \"json\"", Format::Json, SchemaSource::Infer),
+        ("schema = \"registry\"", Format::Avro, SchemaSource::Registry),
+        ("schema = \"infer\"", Format::Json, SchemaSource::Infer),
+    ] {
+        let settings = topic(&parse(&format!("[topics.a]\n{keys}")), "a");
+        assert_eq!((settings.format, settings.schema), (format, schema), "{keys}");
+    }
+}
+
+#[test]
+fn an_event_belongs_to_exactly_one_source() {
+    let config = parse(
+        r#"
+        [sources.eu]
+        arn = "arn:aws:kafka:eu-central-1:1:cluster/eu/1"
+        bootstrap_servers = ["B-1.eu:9092", "b-2.eu:9092"]
+        namespace = "eu"
+        [sources.us]
+        bootstrap_servers = ["b-1.us:9092"]
+        [topics.orders_us]
+        topic = "orders"
+        source = "us"
+        namespace = "sales"
+        "#,
+    );
+    let eu_arn = Some("arn:aws:kafka:eu-central-1:1:cluster/eu/1");
+    for (arn, servers, expected) in [
+        (eu_arn, vec![], Ok("eu")),
+        (eu_arn, vec!["b-9.eu:9092"], Ok("eu")),
+        (None, vec!["b-9.eu:9092", "b-2.EU:9092"], Ok("eu")),
+        (None, vec!["b-1.us:9092"], Ok("us")),
+        (None, vec!["b-1.us:9093"], Err("source.unknown")),
+        (
+            Some("arn:aws:kafka:eu-central-1:1:cluster/eu/2"),
+            vec![],
+            Err("source.unknown"),
+        ),
+        (eu_arn, vec!["b-1.us:9092"], Err("source.ambiguous")),
+    ] {
+        let found = config.source_for(arn, servers.iter().copied());
+        let found = found
+            .map(SourceName::as_str)
+            .map_err(|error| error.code().unwrap());
+        assert_eq!(found, expected, "{arn:?} {servers:?}");
+    }
+    let table = |source: &str, topic: &str| {
+        config
+            .topic(&SourceName::new(source), &TopicName::new(topic))
+            .unwrap()
+            .table
+            .to_string()
+    };
+    assert_eq!(table("eu", "orders"), "eu.orders");
+    assert_eq!(table("us", "orders"), "sales.orders");
+    assert_eq!(table("us", "clicks"), "kafka.clicks");
+    let unknown = config
+        .topic(&SourceName::new("ap"), &TopicName::new("orders"))
+        .unwrap_err();
+    assert_eq!(
+        unknown.to_string(),
+        "cannot configure a topic: the configuration has no such source (source=ap, topic=orders)"
+    );
+}
+
+#[test]
+fn a_new_topic_takes_nobodys_table() {
+    let config = parse("[topics.orders]\ntable = \"all_orders\"");
+    let source = config.sources()[0].name().clone();
+    let taken = config.topic(&source, &TopicName::new("all.orders")).unwrap_err();
+    assert_eq!(
+        taken.to_string(),
+        "cannot give a topic its table: topic `orders` of source `default` has the table `kafka.all_orders` \
+         (source=default, topic=all.orders, table=kafka.all_orders); name another table: \
+         [topics.\"all.orders\"] table = \"…\""
+    );
+    for (existing, table, alone) in [
+        ("web-clicks", "kafka.web_clicks", false),
+        ("web.clicks", "kafka.web_clicks", true),
+        ("x", "kafka.web_clicks_dead_letters", false),
+        ("x", "other.web_clicks", true),
+    ] {
+        let settings = config.topic(&source, &TopicName::new("web.clicks")).unwrap();
+        let table = TableName::try_from(table.to_owned()).unwrap();
+        let found = settings.check_alone([(&source, &TopicName::new(existing), &table)]);
+        assert_eq!(found.is_ok(), alone, "{existing} {table}");
+    }
+    for name in ["", ".", "a b", "a*", &"x".repeat(250), &"x".repeat(243)] {
+        assert!(config.topic(&source, &TopicName::new(name)).is_err(), "{name}");
+    }
+    assert!(config.topic(&source, &TopicName::new("x".repeat(242))).is_ok());
+}
+
+/// Lines that are nearly a configuration, so that arbitrary picks get past the TOML parser.
+fn nearly() -> impl Strategy<Value = String> {
+    let key = prop_oneof![
+        "[a-z_.]{1,12}",
+        prop::sample::select(vec![
+            "[topics.\"a*\"]",
+            "[sources.s]",
+            "[defaults]",
+            "[topics.a]",
+            "topics",
+            "format",
+            "schema",
+            "partition_by",
+            "sort_by",
+            "event_time",
+            "breaker.share",
+            "retention.snapshots",
+            "freshness",
+            "timestamp_range",
+            "table",
+            "bootstrap_servers",
+            "arn",
+            "kafka_columns",
+            "on_error",
+            "source",
+            "topic",
+            "namespace",
+        ])
+        .prop_map(str::to_owned),
+    ];
+    let value = prop_oneof![
+        "\\PC{0,12}".prop_map(|text| format!("{text:?}")),
+        "[0-9a-z+:.-]{1,12}",
+        prop::sample::select(vec![
+            "\"now+99999999999d\"",
+            "[]",
+            "{}",
+            "[1, \"day(x)\"]",
+            "[\"bucket(99999999999, x) desc\"]",
+            "9e999",
+            "-1",
+            "0xffffffffffffffffff",
+            "[0000-01-01, 9999-12-31]",
+            "[\"now-1d\", \"now+106751991167d\"]",
+            "\"a\"",
+            "nan",
+            "\"1d\"",
+            "\"*\"",
+            "true",
+        ])
+        .prop_map(str::to_owned),
+    ];
+    prop::collection::vec((key, value), 0..8).prop_map(|lines| {
+        let line = |(key, value): (String, String)| {
+            if key.starts_with('[') {
+                key
+            } else {
+                format!("{key} = {value}")
+            }
+        };
+        lines.into_iter().map(line).collect::<Vec<_>>().join("\n")
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn no_text_panics(text in prop_oneof!["\\PC{0,200}", nearly()]) {
+        match Config::parse(&text, Path::new("f")) {
+            Ok(config) => {
+                for topic in ["a", "ab", "c"] {
+                    let _ = config.topic(config.sources()[0].name(), &TopicName::new(topic));
+                }
+            }
+            Err(faults) => {
+                prop_assert!(faults.count() > 0);
+                prop_assert!(!faults.to_string().is_empty());
+                for fault in faults.faults() {
+                    let position = fault.position.unwrap();
+                    let line = text.split('\n').nth(position.line - 1).unwrap();
+                    prop_assert!(position.column <= line.chars().count() + 1);
+                }
+            }
+        }
+    }
+}

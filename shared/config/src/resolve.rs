@@ -1,0 +1,323 @@
+use std::collections::BTreeMap;
+
+use frazil_core::{Error, ErrorKind, Result, SourceName, TableName, TopicName, safe_name};
+
+use crate::fault::{At, FaultList, Located, Problem};
+use crate::instant::InstantRange;
+use crate::kafka_columns::KafkaColumns;
+use crate::layout::{PartitionField, Transform, check_kafka_column};
+use crate::sections::{TopicKeys, TopicSection};
+use crate::source::Source;
+use crate::topic::{Breaker, Format, OnError, Retention, SchemaSource, TopicSettings};
+
+const DEFAULT_NAMESPACE: &str = "kafka";
+const DEFAULT_MAX_COLUMNS: u32 = 500;
+/// Freshness of a minute: the pace of the catalog function.
+const DEFAULT_FRESHNESS_MS: u64 = 60_000;
+
+impl TopicSettings {
+    /// Checks that this topic's table, and the table of its dead letters, belong to no other topic. To be asked
+    /// when a topic is seen for the first time, with the tables that exist.
+    pub fn check_alone<'t>(
+        &self,
+        others: impl IntoIterator<Item = (&'t SourceName, &'t TopicName, &'t TableName)>,
+    ) -> Result<()> {
+        let own = [self.table.clone(), self.table.dead_letters()?];
+        for (source, topic, table) in others {
+            if (source, topic) == (&self.source, &self.topic) {
+                continue;
+            }
+            if own.contains(table) || own.contains(&table.dead_letters()?) {
+                return Err(Error::new(
+                    ErrorKind::Invalid,
+                    "give a topic its table",
+                    format!("topic `{topic}` of source `{source}` has the table `{table}`"),
+                )
+                .with_context("source", &self.source)
+                .with_context("topic", &self.topic)
+                .with_context("table", &self.table)
+                .with_hint(format!(
+                    "name another table: [topics.\"{}\"] table = \"…\"",
+                    self.topic
+                ))
+                .with_code("table.taken"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The settings of a topic. What is wrong with keys was reported before; here only names can be.
+pub(crate) fn resolve(
+    source: &Source,
+    topic: &TopicName,
+    section: Option<&TopicSection>,
+    defaults: &TopicKeys,
+) -> Result<TopicSettings> {
+    let own = section.map(|section| &section.keys);
+    let namespace = own
+        .and_then(|keys| keys.namespace.as_ref())
+        .map(|name| name.value.as_str())
+        .or(source.namespace.as_ref().map(|name| name.as_str()))
+        .or(defaults.namespace.as_ref().map(|name| name.value.as_str()))
+        .unwrap_or(DEFAULT_NAMESPACE);
+    let derived = || safe_name(&topic.as_str().to_lowercase());
+    let table = section
+        .and_then(|section| section.table.as_ref())
+        .map_or_else(derived, |name| name.value.clone());
+    let table = TableName::new(namespace, &table)?;
+    // The dead letters' name is longer, and must be a name too.
+    table.dead_letters()?;
+    let layers = Layers { own, defaults };
+    let (format, schema) = layers.encoding();
+    Ok(TopicSettings {
+        source: source.name.clone(),
+        topic: topic.clone(),
+        table,
+        format,
+        schema,
+        kafka_columns: layers.kafka_columns(),
+        column_case: layers.get(|keys| &keys.column_case).unwrap_or_default(),
+        max_columns: layers
+            .get(|keys| &keys.max_columns)
+            .unwrap_or(DEFAULT_MAX_COLUMNS),
+        partition_by: layers
+            .partition_by()
+            .into_iter()
+            .map(|(field, _)| field)
+            .collect(),
+        sort_by: layers
+            .get(|keys| &keys.sort_by)
+            .unwrap_or_default()
+            .into_iter()
+            .map(|field| field.value)
+            .collect(),
+        timestamp_range: layers
+            .get(|keys| &keys.timestamp_range)
+            .unwrap_or(InstantRange::YEARS_1_TO_9999),
+        partition_range: layers
+            .get(|keys| &keys.partition_range)
+            .unwrap_or(InstantRange::SINCE_1970_TO_NEXT_YEAR),
+        on_error: layers.get(|keys| &keys.on_error).unwrap_or_default(),
+        breaker: layers.breaker(),
+        freshness_ms: layers
+            .get(|keys| &keys.freshness)
+            .unwrap_or(crate::DurationMs(DEFAULT_FRESHNESS_MS)),
+        retention: layers.retention(),
+        start: layers.get(|keys| &keys.start).unwrap_or_default(),
+        backfill: layers.get(|keys| &keys.backfill).unwrap_or_default(),
+    })
+}
+
+/// A topic's own keys on top of the defaults.
+#[derive(Clone, Copy)]
+struct Layers<'k> {
+    own: Option<&'k TopicKeys>,
+    defaults: &'k TopicKeys,
+}
+
+impl Layers<'_> {
+    fn get<T: Clone>(&self, key: impl Fn(&TopicKeys) -> &Option<Located<T>>) -> Option<T> {
+        let own = self.own.and_then(|keys| key(keys).as_ref());
+        own.or(key(self.defaults).as_ref()).map(|read| read.value.clone())
+    }
+
+    /// Format and schema source name each other: stating one is enough.
+    fn encoding(&self) -> (Format, SchemaSource) {
+        let format = self.get(|keys| &keys.format).unwrap_or_default();
+        let schema = self.get(|keys| &keys.schema).unwrap_or_default();
+        match (format, schema) {
+            (Format::Avro, _) | (Format::Auto, SchemaSource::Registry) => {
+                (Format::Avro, SchemaSource::Registry)
+            }
+            (Format::Json, _) | (Format::Auto, SchemaSource::Infer) => (Format::Json, SchemaSource::Infer),
+            (Format::Auto, SchemaSource::Auto) => (Format::Auto, SchemaSource::Auto),
+        }
+    }
+
+    fn kafka_columns(&self) -> KafkaColumns {
+        let defaults = KafkaColumns::default();
+        KafkaColumns {
+            key: self.get(|keys| &keys.kafka_columns.key).unwrap_or(defaults.key),
+            headers: self
+                .get(|keys| &keys.kafka_columns.headers)
+                .unwrap_or(defaults.headers),
+            tombstone: self
+                .get(|keys| &keys.kafka_columns.tombstone)
+                .unwrap_or(defaults.tombstone),
+            topic: self
+                .get(|keys| &keys.kafka_columns.topic)
+                .unwrap_or(defaults.topic),
+            timestamp_type: self
+                .get(|keys| &keys.kafka_columns.timestamp_type)
+                .unwrap_or(defaults.timestamp_type),
+        }
+    }
+
+    /// The partition spec, each field with its place if it was written.
+    fn partition_by(&self) -> Vec<(PartitionField, Option<At>)> {
+        for keys in self.own.into_iter().chain([self.defaults]) {
+            if let Some(column) = &keys.event_time {
+                let field = PartitionField {
+                    source: column.value.clone(),
+                    transform: Transform::Day,
+                };
+                return vec![(field, Some(column.at.clone()))];
+            }
+            if let Some(fields) = &keys.partition_by {
+                return fields
+                    .value
+                    .iter()
+                    .map(|field| (field.value.clone(), Some(field.at.clone())))
+                    .collect();
+            }
+        }
+        vec![(
+            PartitionField {
+                source: "_kafka_timestamp".to_owned(),
+                transform: Transform::Day,
+            },
+            None,
+        )]
+    }
+
+    fn breaker(&self) -> Breaker {
+        let defaults = Breaker::default();
+        Breaker {
+            share: self.get(|keys| &keys.breaker.share).unwrap_or(defaults.share),
+            minimum: self.get(|keys| &keys.breaker.minimum).unwrap_or(defaults.minimum),
+            window_ms: self
+                .get(|keys| &keys.breaker.window)
+                .unwrap_or(defaults.window_ms),
+        }
+    }
+
+    fn retention(&self) -> Retention {
+        let defaults = Retention::default();
+        Retention {
+            snapshots: self
+                .get(|keys| &keys.retention.snapshots)
+                .unwrap_or(defaults.snapshots),
+            snapshot_min_age_ms: self
+                .get(|keys| &keys.retention.snapshot_min_age)
+                .unwrap_or(defaults.snapshot_min_age_ms),
+            metadata_ms: self
+                .get(|keys| &keys.retention.metadata)
+                .unwrap_or(defaults.metadata_ms),
+        }
+    }
+}
+
+/// Checks the keys of a section against each other: `keys` alone when they are the defaults, else on top of them.
+/// Each fault points at a key that the section itself writes.
+pub(crate) fn check_keys(keys: &TopicKeys, defaults: Option<&TopicKeys>, faults: &FaultList) {
+    let layers = Layers {
+        own: Some(keys),
+        defaults: defaults.unwrap_or(keys),
+    };
+    check_encoding(keys, layers, faults);
+    check_layout(keys, layers, faults);
+    check_breaker(keys, layers, faults);
+    check_retention(keys, layers, faults);
+}
+
+fn check_encoding(keys: &TopicKeys, layers: Layers<'_>, faults: &FaultList) {
+    let Some(at) = place(&keys.schema).or(place(&keys.format)) else {
+        return;
+    };
+    let format = layers.get(|keys| &keys.format).unwrap_or_default();
+    let schema = layers.get(|keys| &keys.schema).unwrap_or_default();
+    let problem = match (format, schema) {
+        (Format::Avro, SchemaSource::Infer) => {
+            Problem::new("Avro cannot be read without its schema").hint("use schema = \"registry\"")
+        }
+        (Format::Json, SchemaSource::Registry) => {
+            Problem::new("JSON with a schema from the registry: this version does not have it yet")
+                .hint("use schema = \"infer\"")
+        }
+        (Format::Auto | Format::Avro | Format::Json, _) => return,
+    };
+    faults.add(at, problem);
+}
+
+fn check_layout(keys: &TopicKeys, layers: Layers<'_>, faults: &FaultList) {
+    if let (Some(event_time), Some(_)) = (&keys.event_time, &keys.partition_by) {
+        let problem = Problem::new("event_time and partition_by both say how the table is partitioned");
+        let hint = format!(
+            "write \"day({})\" in partition_by and remove event_time",
+            event_time.value
+        );
+        faults.add(&event_time.at, problem.hint(hint));
+    }
+    let columns = layers.kafka_columns();
+    let mut names = BTreeMap::new();
+    for (field, at) in layers.partition_by() {
+        let Some(at) = at else { continue };
+        if let Err(problem) = check_kafka_column(&field.source, field.transform, columns) {
+            faults.add(&at, problem);
+        }
+        if let Some(other) = names.insert(field.name(), field.to_string()) {
+            let problem = Problem::new(format!(
+                "`{field}` and `{other}` would have the same name, {}",
+                field.name()
+            ));
+            faults.add(&at, problem.hint("keep one"));
+        }
+    }
+    let mut sources = BTreeMap::new();
+    for field in layers.get(|keys| &keys.sort_by).unwrap_or_default() {
+        let (at, field) = (field.at, field.value);
+        if let Err(problem) = check_kafka_column(&field.source, field.transform, columns) {
+            faults.add(&at, problem);
+        }
+        if sources
+            .insert((field.source.clone(), field.transform.to_string()), ())
+            .is_some()
+        {
+            faults.add(
+                &at,
+                Problem::new(format!("`{}` is sorted by twice", field.source)).hint("keep one"),
+            );
+        }
+    }
+}
+
+fn check_breaker(keys: &TopicKeys, layers: Layers<'_>, faults: &FaultList) {
+    let breaker = &keys.breaker;
+    let written = place(&breaker.share)
+        .or(place(&breaker.minimum))
+        .or(place(&breaker.window));
+    let on_error = layers.get(|keys| &keys.on_error).unwrap_or_default();
+    match (on_error, written) {
+        (OnError::Suspend | OnError::Skip, Some(at)) => faults.add(
+            at,
+            Problem::new(format!("the breaker does nothing with on_error = \"{on_error}\""))
+                .hint("remove it, or use on_error = \"dead_letter\""),
+        ),
+        (OnError::DeadLetter, _) | (_, None) => {}
+    }
+}
+
+fn check_retention(keys: &TopicKeys, layers: Layers<'_>, faults: &FaultList) {
+    let Some(at) = place(&keys.retention.metadata).or(place(&keys.retention.snapshot_min_age)) else {
+        return;
+    };
+    let Retention {
+        snapshot_min_age_ms,
+        metadata_ms,
+        ..
+    } = layers.retention();
+    if metadata_ms < snapshot_min_age_ms {
+        let problem = Problem::new(format!(
+            "metadata is kept for {metadata_ms}, less than snapshots ({snapshot_min_age_ms})"
+        ));
+        faults.add(
+            at,
+            problem.hint("readers need both: keep metadata at least as long"),
+        );
+    }
+}
+
+fn place<T>(read: &Option<Located<T>>) -> Option<&At> {
+    read.as_ref().map(|read| &read.at)
+}

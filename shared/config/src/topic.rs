@@ -1,0 +1,156 @@
+use frazil_core::{SourceName, TableName, TopicName};
+use serde::{Deserialize, Serialize};
+
+use crate::choice::choice;
+use crate::duration::DurationMs;
+use crate::instant::InstantRange;
+use crate::kafka_columns::KafkaColumns;
+use crate::layout::{PartitionField, SortField};
+
+/// Everything that is configured about one topic, with all defaults filled in. Plain data, so that it can be
+/// frozen in the table's properties and compared with what is configured later.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TopicSettings {
+    /// The cluster.
+    pub source: SourceName,
+    /// The topic.
+    pub topic: TopicName,
+    /// The table that takes its records.
+    pub table: TableName,
+    /// How values are encoded.
+    pub format: Format,
+    /// Where the schema of values comes from. Always fits `format`: registry for Avro, inference for JSON.
+    pub schema: SchemaSource,
+    /// Which of Kafka's own columns the table has.
+    pub kafka_columns: KafkaColumns,
+    /// How column names are written.
+    pub column_case: ColumnCase,
+    /// The most leaf columns that inference may make.
+    pub max_columns: u32,
+    /// The partition spec; empty is an unpartitioned table.
+    pub partition_by: Vec<PartitionField>,
+    /// The sort order; empty is unsorted.
+    pub sort_by: Vec<SortField>,
+    /// Instants outside make a record poison.
+    pub timestamp_range: InstantRange,
+    /// Instants outside go to the null partition.
+    pub partition_range: InstantRange,
+    /// What becomes of a record that cannot be read.
+    pub on_error: OnError,
+    /// When too many of them suspend the topic; used with [`OnError::DeadLetter`].
+    pub breaker: Breaker,
+    /// How old a record may get before it is visible.
+    pub freshness_ms: DurationMs,
+    /// How long the table's past is kept.
+    pub retention: Retention,
+    /// Where the table's history begins.
+    pub start: Start,
+    /// Whether ranges that arrive may fill old holes.
+    pub backfill: bool,
+}
+
+choice! {
+    /// How the values of a topic are encoded.
+    pub enum Format {
+        /// Decided per record: Confluent's prefix means Avro, everything else is JSON.
+        #[default]
+        Auto = "auto",
+        /// Avro behind Confluent's prefix.
+        Avro = "avro",
+        /// One JSON object per record.
+        Json = "json",
+    }
+    later { "protobuf": "Protobuf", "json_schema": "JSON with a schema", "raw": "undecoded values", "string": "undecoded values", "csv": "delimited text", }
+}
+
+choice! {
+    /// Where the schema of a topic's values comes from.
+    pub enum SchemaSource {
+        /// As the format needs it: the registry for Avro, inference for JSON.
+        #[default]
+        Auto = "auto",
+        /// The schema registry, by the id in front of each value.
+        Registry = "registry",
+        /// From the records themselves.
+        Infer = "infer",
+    }
+    later { "raw": "undecoded values", "glue": "the Glue schema registry", "confluent": "a Confluent schema registry over HTTP", }
+}
+
+choice! {
+    /// How column names are written.
+    pub enum ColumnCase {
+        /// In lowercase, at every level: what Glue, Athena and Lake Formation agree on.
+        #[default]
+        Lower = "lower",
+    }
+    later { "keep": "names as the schema writes them", "snake": "names in snake_case", }
+}
+
+choice! {
+    /// What becomes of a record that cannot be read.
+    pub enum OnError {
+        /// It goes to the table's dead letters.
+        #[default]
+        DeadLetter = "dead_letter",
+        /// The topic suspends, and what follows is parked until somebody decides.
+        Suspend = "suspend",
+        /// It is counted, logged and gone.
+        Skip = "skip",
+    }
+    later {}
+}
+
+choice! {
+    /// Where the table's history begins.
+    pub enum Start {
+        /// With the first record that Kafka still has: what arrives late from before is a question.
+        #[default]
+        Earliest = "earliest",
+        /// With the first record that arrives: everything before it is a hole that may be filled later.
+        Live = "live",
+    }
+    later {}
+}
+
+/// Suspends a topic when too many of its records cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Breaker {
+    /// The share of records, from 0 to 1, above which the topic suspends.
+    pub share: f64,
+    /// The number of unreadable records below which it does not.
+    pub minimum: u32,
+    /// The time over which both are counted.
+    pub window_ms: DurationMs,
+}
+
+impl Default for Breaker {
+    fn default() -> Self {
+        Self {
+            share: 0.05,
+            minimum: 20,
+            window_ms: DurationMs(10 * 60_000),
+        }
+    }
+}
+
+/// How long the table's past is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retention {
+    /// The most snapshots kept; those that a tag or branch refers to are not counted.
+    pub snapshots: u32,
+    /// No snapshot younger than this expires, however many there are.
+    pub snapshot_min_age_ms: DurationMs,
+    /// How long a metadata.json that has been replaced stays readable.
+    pub metadata_ms: DurationMs,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            snapshots: 100,
+            snapshot_min_age_ms: DurationMs(3_600_000),
+            metadata_ms: DurationMs(6 * 3_600_000),
+        }
+    }
+}

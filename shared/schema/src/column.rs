@@ -1,0 +1,69 @@
+use frazil_core::safe_name;
+use iceberg::spec::PrimitiveType;
+
+use crate::FieldPath;
+
+/// A column that a source schema asks for. It has no field id yet: see [`evolve`](crate::evolve).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// The field's name in the source, exactly.
+    pub source: String,
+    /// Set where one source field feeds several columns, such as `double` for `price__double`.
+    pub variant: Option<&'static str>,
+    /// The name to ask for: safe for Glue and Athena, lowercase. A clash in the table gives it a suffix.
+    pub name: String,
+    /// The field's description in the source.
+    pub doc: Option<String>,
+    /// The column's type.
+    pub data_type: ColumnType,
+}
+
+impl Column {
+    /// A column under the safe, lowercase form of `source`.
+    pub fn new(source: impl Into<String>, data_type: ColumnType) -> Self {
+        let source = source.into();
+        let name = safe_name(&source).to_ascii_lowercase();
+        Self { source, variant: None, name, doc: None, data_type }
+    }
+
+    /// The column beside `source` for values of another type, named `source__variant`.
+    pub fn sibling(source: &str, variant: &'static str, data_type: ColumnType) -> Self {
+        let mut column = Self::new(source, data_type);
+        column.name = format!("{}__{variant}", column.name);
+        column.variant = Some(variant);
+        column
+    }
+
+    /// Where the column comes from, below `parent`.
+    pub fn path(&self, parent: &FieldPath) -> FieldPath {
+        parent.field(&self.source, self.variant)
+    }
+}
+
+/// The type of a [`Column`]: Iceberg's types without field ids. Everything in it is optional.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ColumnType {
+    /// A scalar.
+    Primitive(PrimitiveType),
+    /// Named fields, at least one.
+    Struct(Vec<Column>),
+    /// A list of optional elements.
+    List(Box<ColumnType>),
+    /// A map from a key, never null, to an optional value.
+    Map(Box<ColumnType>, Box<ColumnType>),
+}
+
+impl ColumnType {
+    /// A string column.
+    pub const STRING: Self = Self::Primitive(PrimitiveType::String);
+
+    /// How many columns the type has once it is flattened.
+    pub fn leaves(&self) -> usize {
+        match self {
+            Self::Primitive(_) => 1,
+            Self::Struct(columns) => columns.iter().map(|c| c.data_type.leaves()).sum(),
+            Self::List(element) => element.leaves(),
+            Self::Map(key, value) => key.leaves() + value.leaves(),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Where a column comes from, in the names of the source: `/customer/address/zip`.
+///
+/// A JSON pointer (RFC 6901: `~` is written `~0` and `/` is written `~1`), with `[]` for the elements of a
+/// list, `{key}` and `{}` for the keys and values of a map, a trailing `~variant` where one source field feeds
+/// several columns, and `@` instead of the first `/` for Kafka's own columns (`@_kafka_headers/[]/name`).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FieldPath(String);
+
+impl FieldPath {
+    /// Above the fields of the record's value.
+    pub fn value() -> Self {
+        Self(String::new())
+    }
+
+    /// Above Kafka's own columns.
+    pub fn kafka() -> Self {
+        Self("@".to_owned())
+    }
+
+    /// A field below this path.
+    pub fn field(&self, source: &str, variant: Option<&str>) -> Self {
+        let mut path = self.0.clone();
+        if path != "@" {
+            path.push('/');
+        }
+        for c in source.chars() {
+            match c {
+                '~' => path.push_str("~0"),
+                '/' => path.push_str("~1"),
+                c => path.push(c),
+            }
+        }
+        if let Some(variant) = variant {
+            path.push('~');
+            path.push_str(variant);
+        }
+        Self(path)
+    }
+
+    /// The elements of this list.
+    pub fn element(&self) -> Self {
+        Self(format!("{}/[]", self.0))
+    }
+
+    /// The keys of this map.
+    pub fn key(&self) -> Self {
+        Self(format!("{}/{{key}}", self.0))
+    }
+
+    /// The values of this map.
+    pub fn map_value(&self) -> Self {
+        Self(format!("{}/{{}}", self.0))
+    }
+
+    /// The path as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn is_value_root(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Which field id holds which source field (promise I8). Kept in the ledger, so that a column that another
+/// engine renames is found again, and a name, once chosen, stays.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FieldMap(BTreeMap<String, i32>);
+
+impl FieldMap {
+    /// The field id of the column that a source field feeds.
+    pub fn get(&self, path: &FieldPath) -> Option<i32> {
+        self.0.get(path.as_str()).copied()
+    }
+
+    /// Paths and field ids, ordered by path.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, i32)> {
+        self.0.iter().map(|(path, id)| (path.as_str(), *id))
+    }
+
+    /// How many source fields are mapped.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nothing is mapped.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The first path that the two give different field ids, with this map's id and the other's.
+    pub fn contradiction<'a>(&'a self, other: &FieldMap) -> Option<(&'a str, i32, i32)> {
+        self.iter().find_map(|(path, id)| match other.0.get(path) {
+            Some(theirs) if *theirs != id => Some((path, id, *theirs)),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn insert(&mut self, path: &FieldPath, id: i32) {
+        self.0.insert(path.as_str().to_owned(), id);
+    }
+
+    pub(crate) fn renumber(&mut self, new_id: impl Fn(i32) -> i32) {
+        for id in self.0.values_mut() {
+            *id = new_id(*id);
+        }
+    }
+}
+
+impl FromIterator<(String, i32)> for FieldMap {
+    fn from_iter<I: IntoIterator<Item = (String, i32)>>(entries: I) -> Self {
+        Self(entries.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_unambiguous() {
+        let root = FieldPath::value();
+        let cases = [
+            (root.field("customer", None).field("zip", None), "/customer/zip"),
+            (root.field("a/b~c", None), "/a~1b~0c"),
+            (root.field("price", Some("double")), "/price~double"),
+            (root.field("price~double", None), "/price~0double"),
+            (root.field("items", None).element().field("sku", None), "/items/[]/sku"),
+            (root.field("m", None).key(), "/m/{key}"),
+            (root.field("m", None).map_value(), "/m/{}"),
+            (FieldPath::kafka().field("_kafka_headers", None).element().field("name", None), "@_kafka_headers/[]/name"),
+            (root.field("", None), "/"),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(path.as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn contradictions_are_found_and_gaps_are_none() {
+        let map = |entries: &[(&str, i32)]| entries.iter().map(|(p, id)| ((*p).to_owned(), *id)).collect::<FieldMap>();
+        let ours = map(&[("/a", 1), ("/b", 2)]);
+        assert_eq!(ours.contradiction(&map(&[("/b", 2), ("/c", 3)])), None);
+        assert_eq!(ours.contradiction(&map(&[("/b", 7)])), Some(("/b", 2, 7)));
+        assert_eq!(serde_json::to_string(&ours).unwrap(), r#"{"/a":1,"/b":2}"#);
+    }
+}

@@ -1,0 +1,315 @@
+use std::collections::HashMap;
+
+use iceberg::spec::{PrimitiveType, Schema, StructType, Type};
+
+use crate::{Column, ColumnType, FieldMap, FieldPath, KafkaColumns};
+
+/// A table takes this many value columns from inferred JSON by default: objects with ids for keys would
+/// otherwise give it thousands, and every query pays for them.
+pub const MAX_COLUMNS: usize = 500;
+/// Objects and lists nested deeper than this are kept as JSON text: no reader asks for the column below.
+pub const MAX_COLUMN_DEPTH: usize = 64;
+
+/// Kinds of JSON scalar, as far as columns tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonScalar {
+    /// `true` or `false`.
+    Boolean,
+    /// An integer that a double holds exactly: at most 2⁵³ from zero.
+    Integer,
+    /// Any other integer of 64 bits.
+    WideInteger,
+    /// A number with a fraction or an exponent, within a double's range.
+    Fraction,
+    /// A number that is neither: an integer beyond 64 bits, or beyond a double's range.
+    HugeNumber,
+    /// A string.
+    String,
+}
+
+impl JsonScalar {
+    /// The variant of the sibling column for a value of this kind that its own column cannot hold.
+    pub fn variant(self) -> &'static str {
+        match self {
+            Self::Boolean => "boolean",
+            Self::Integer | Self::WideInteger => "long",
+            Self::Fraction => "double",
+            Self::HugeNumber | Self::String => "string",
+        }
+    }
+
+    /// Whether a column of this type holds the value unchanged (a double rounds the decimals of a fraction).
+    pub fn fits(self, column: &PrimitiveType) -> bool {
+        match column {
+            PrimitiveType::String => true,
+            PrimitiveType::Boolean => self == Self::Boolean,
+            PrimitiveType::Long => matches!(self, Self::Integer | Self::WideInteger),
+            PrimitiveType::Double => matches!(self, Self::Integer | Self::Fraction),
+            _ => false,
+        }
+    }
+
+    const ALL: [Self; 6] =
+        [Self::Boolean, Self::Integer, Self::WideInteger, Self::Fraction, Self::HugeNumber, Self::String];
+}
+
+/// What has been seen at one place of an event's JSON values: enough to choose its column's type.
+#[derive(Debug, Clone, Default)]
+pub struct JsonShape {
+    kinds: Kinds,
+    fields: Vec<(String, JsonShape)>,
+    positions: HashMap<String, usize>,
+    elements: Option<Box<JsonShape>>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Kinds(u8);
+
+impl Kinds {
+    const OBJECT: u8 = 64;
+    const ARRAY: u8 = 128;
+
+    fn add(&mut self, scalar: JsonScalar) {
+        self.0 |= 1 << scalar as u8;
+    }
+
+    fn scalars(self) -> impl Iterator<Item = JsonScalar> {
+        JsonScalar::ALL.into_iter().filter(move |scalar| self.0 & (1 << *scalar as u8) != 0)
+    }
+
+    fn only_from(self, allowed: &[JsonScalar]) -> bool {
+        self.scalars().all(|scalar| allowed.contains(&scalar))
+    }
+}
+
+impl JsonShape {
+    /// A scalar was seen here.
+    pub fn see_scalar(&mut self, scalar: JsonScalar) {
+        self.kinds.add(scalar);
+    }
+
+    /// An object was seen here.
+    pub fn see_object(&mut self) {
+        self.kinds.0 |= Kinds::OBJECT;
+    }
+
+    /// A list was seen here; its elements go into what is returned.
+    pub fn see_array(&mut self) -> &mut JsonShape {
+        self.kinds.0 |= Kinds::ARRAY;
+        self.elements.get_or_insert_default()
+    }
+
+    /// The place of an object's field. The order in which names first come is the order of the columns.
+    pub fn field(&mut self, name: &str) -> &mut JsonShape {
+        let position = match self.positions.get(name) {
+            Some(position) => *position,
+            None => {
+                self.positions.insert(name.to_owned(), self.fields.len());
+                self.fields.push((name.to_owned(), JsonShape::default()));
+                self.fields.len() - 1
+            }
+        };
+        &mut self.fields[position].1
+    }
+
+    /// The columns that the values need, given what the table has.
+    ///
+    /// A field without a column gets the type that holds all of its values. A field with one keeps it, and values
+    /// that do not fit go to siblings (`price__double`), so neither the order of arrival nor a sloppy producer
+    /// loses a value. What is only ever null or empty waits for a type. Beyond `max_columns`, new fields go into
+    /// `_kafka_unknown_fields`.
+    pub fn columns(&self, table: Option<(&Schema, &FieldMap)>, max_columns: usize) -> Vec<Column> {
+        let empty = FieldMap::default();
+        let (current, fields) = match table {
+            Some((schema, fields)) => (Some(schema.as_struct()), fields),
+            None => (None, &empty),
+        };
+        let leaves = current.map_or(0, |current| {
+            let own = |id: i32| fields.iter().any(|(path, mapped)| mapped == id && path.starts_with('@'));
+            current.fields().iter().filter(|field| !own(field.id)).map(|field| leaves(&field.field_type)).sum()
+        });
+        let mut chooser = Chooser { fields, room: max_columns.saturating_sub(leaves), overflow: false };
+        let mut columns = chooser.object(self, current, &FieldPath::value(), 0);
+        if chooser.overflow {
+            columns.push(unknown_fields());
+        }
+        columns
+    }
+}
+
+/// The column that keeps, as a JSON object, the fields that have no column of their own.
+fn unknown_fields() -> Column {
+    Column {
+        source: String::new(),
+        variant: Some("unknown"),
+        name: KafkaColumns::UNKNOWN_FIELDS.to_owned(),
+        doc: Some("JSON object of the value's fields that have no column of their own".to_owned()),
+        data_type: ColumnType::STRING,
+    }
+}
+
+fn leaves(data_type: &Type) -> usize {
+    match data_type {
+        Type::Primitive(_) => 1,
+        Type::Struct(inner) => inner.fields().iter().map(|field| leaves(&field.field_type)).sum(),
+        Type::List(list) => leaves(&list.element_field.field_type),
+        Type::Map(map) => leaves(&map.key_field.field_type) + leaves(&map.value_field.field_type),
+    }
+}
+
+struct Chooser<'a> {
+    fields: &'a FieldMap,
+    room: usize,
+    overflow: bool,
+}
+
+/// A column's type, and the variants that values which it cannot hold go to.
+struct Choice {
+    column: Option<ColumnType>,
+    rest: Vec<&'static str>,
+}
+
+impl Chooser<'_> {
+    fn object(
+        &mut self,
+        shape: &JsonShape,
+        current: Option<&StructType>,
+        parent: &FieldPath,
+        depth: usize,
+    ) -> Vec<Column> {
+        let mut columns = Vec::new();
+        for (name, shape) in &shape.fields {
+            let path = parent.field(name, None);
+            let existing = current
+                .zip(self.fields.get(&path))
+                .and_then(|(current, id)| current.field_by_id(id))
+                .map(|field| field.field_type.as_ref());
+            let choice = match existing {
+                Some(existing) => self.existing(shape, existing, &path, depth + 1),
+                None => self.new_type(shape, &path, depth + 1),
+            };
+            if let Some(data_type) = choice.column
+                && (existing.is_some() || self.claim(data_type.leaves()))
+            {
+                columns.push(Column::new(name, data_type));
+            }
+            for variant in choice.rest {
+                let exists = current
+                    .zip(self.fields.get(&parent.field(name, Some(variant))))
+                    .is_some_and(|(current, id)| current.field_by_id(id).is_some());
+                if exists || self.claim(1) {
+                    columns.push(Column::sibling(name, variant, sibling_type(variant)));
+                }
+            }
+        }
+        columns
+    }
+
+    fn claim(&mut self, leaves: usize) -> bool {
+        let fits = leaves <= self.room;
+        if fits {
+            self.room -= leaves;
+        } else {
+            self.overflow = true;
+        }
+        fits
+    }
+
+    fn new_type(&mut self, shape: &JsonShape, path: &FieldPath, depth: usize) -> Choice {
+        use JsonScalar::{Boolean, Fraction, Integer, WideInteger};
+        let kinds = shape.kinds;
+        let scalars = kinds.scalars().next().is_some();
+        let (object, array) = (kinds.0 & Kinds::OBJECT != 0, kinds.0 & Kinds::ARRAY != 0);
+        let mut rest = Vec::new();
+        let column = match (scalars, object, array) {
+            (false, false, false) => None,
+            (false, true, false) | (false, false, true) if depth >= MAX_COLUMN_DEPTH => Some(ColumnType::STRING),
+            (false, true, false) => {
+                // Room is claimed for the whole: a struct half of whose fields have columns helps nobody.
+                let room = std::mem::replace(&mut self.room, usize::MAX);
+                let columns = self.object(shape, None, path, depth);
+                self.room = room;
+                (!columns.is_empty()).then_some(ColumnType::Struct(columns))
+            }
+            (false, false, true) => {
+                let element = shape.elements.as_ref().map(|elements| self.new_type(elements, &path.element(), depth + 1));
+                element.and_then(|element| {
+                    if !element.rest.is_empty() {
+                        rest.push("string");
+                    }
+                    Some(ColumnType::List(Box::new(element.column?)))
+                })
+            }
+            (true, false, false) => Some(ColumnType::Primitive(if kinds.only_from(&[Boolean]) {
+                PrimitiveType::Boolean
+            } else if kinds.only_from(&[Integer, WideInteger]) {
+                PrimitiveType::Long
+            } else if kinds.only_from(&[Integer, WideInteger, Fraction]) {
+                rest.extend(kinds.scalars().any(|scalar| scalar == WideInteger).then_some("long"));
+                PrimitiveType::Double
+            } else {
+                PrimitiveType::String
+            })),
+            _ => Some(ColumnType::STRING),
+        };
+        Choice { column, rest }
+    }
+
+    fn existing(&mut self, shape: &JsonShape, existing: &Type, path: &FieldPath, depth: usize) -> Choice {
+        let kinds = shape.kinds;
+        let mut rest = Vec::new();
+        let mut add = |variant: &'static str| {
+            if !rest.contains(&variant) {
+                rest.push(variant);
+            }
+        };
+        let mut column = None;
+        for scalar in kinds.scalars() {
+            match existing {
+                Type::Primitive(primitive) if scalar.fits(primitive) => {
+                    column = Some(ColumnType::Primitive(primitive.clone()));
+                }
+                _ => add(scalar.variant()),
+            }
+        }
+        if kinds.0 & Kinds::OBJECT != 0 {
+            match existing {
+                Type::Struct(inner) => {
+                    let columns = self.object(shape, Some(inner), path, depth);
+                    column = (!columns.is_empty()).then_some(ColumnType::Struct(columns));
+                }
+                Type::Primitive(PrimitiveType::String) => column = Some(ColumnType::STRING),
+                _ if shape.fields.is_empty() => {}
+                _ => add("string"),
+            }
+        }
+        if kinds.0 & Kinds::ARRAY != 0
+            && let Some(elements) = &shape.elements
+        {
+            match existing {
+                Type::List(list) => {
+                    let element = self.existing(elements, &list.element_field.field_type, &path.element(), depth + 1);
+                    column = element.column.map(|element| ColumnType::List(Box::new(element)));
+                    if !element.rest.is_empty() {
+                        add("string");
+                    }
+                }
+                Type::Primitive(PrimitiveType::String) => column = Some(ColumnType::STRING),
+                _ => add("string"),
+            }
+        }
+        Choice { column, rest }
+    }
+}
+
+fn sibling_type(variant: &str) -> ColumnType {
+    ColumnType::Primitive(match variant {
+        "boolean" => PrimitiveType::Boolean,
+        "long" => PrimitiveType::Long,
+        "double" => PrimitiveType::Double,
+        _ => PrimitiveType::String,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,589 @@
+//! One commit: everything pending of a table becomes one snapshot, and the ledger moves with it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use bytes::Bytes;
+use frazil_core::{Error, ErrorKind, Result, TableName};
+use iceberg::spec::{DataFile, MAIN_BRANCH};
+use uuid::Uuid;
+
+use crate::dead_letters;
+use crate::descriptor::{Descriptor, Judgement};
+use crate::inspect::{KafkaFields, inspect};
+use crate::layout::{LogName, Shelf};
+use crate::ledger::Ledger;
+use crate::metadata::{commit_time, rebuild, write_metadata};
+use crate::outbox;
+use crate::plan::{
+    CommitPlan, Content, Evidence, Listed, MAX_TAKEN, Parked, PlanInput, Planning, SuspendCause, Suspension,
+    Take, TopicPolicy, Waiting, plan,
+};
+use crate::properties;
+use crate::snapshot::{FilesBySpec, SnapshotRetention, WrittenManifests, spec_of, stage_append};
+use crate::topic_state::{Cause, TopicState};
+use crate::trim::{FileContext, schema_of};
+use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
+
+mod history;
+mod listing;
+
+/// How often one commit starts again when others are first, before the next run takes over.
+const MAX_ATTEMPTS: u32 = 16;
+
+/// How many commits one run makes of a table at most: each takes what the one before left comparable.
+const MAX_ROUNDS: u32 = 64;
+
+/// How a table is committed.
+#[derive(Debug, Clone, Copy)]
+pub struct CommitSettings {
+    /// At most so many descriptors per commit.
+    pub max_taken: usize,
+    /// Which snapshots stay.
+    pub snapshots: SnapshotRetention,
+}
+
+impl Default for CommitSettings {
+    fn default() -> Self {
+        Self {
+            max_taken: MAX_TAKEN,
+            snapshots: SnapshotRetention::default(),
+        }
+    }
+}
+
+/// What a run did to a table.
+#[derive(Debug, Clone, Default)]
+pub struct CommitReport {
+    /// The commits that it made, oldest first.
+    pub commits: Vec<Committed>,
+    /// Descriptors found to be redeliveries, and kept among the dropped ones.
+    pub dropped: Vec<(Uuid, Judgement)>,
+    /// Descriptors moved aside, and why.
+    pub quarantined: Vec<(Uuid, String)>,
+    /// Topics that a person must decide about.
+    pub suspended: Vec<Suspension>,
+    /// Claims that stay pending.
+    pub waiting: Vec<Waiting>,
+    /// Dead letters that reached their table.
+    pub dead_letters: u64,
+    /// How often somebody else was first.
+    pub conflicts: u64,
+}
+
+/// One commit that landed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Committed {
+    /// The commit's number.
+    pub commit: u64,
+    /// The snapshot, if rows were added.
+    pub snapshot_id: Option<i64>,
+    /// Data files added.
+    pub files: u64,
+    /// Their size.
+    pub bytes: u64,
+    /// Rows added.
+    pub rows: u64,
+    /// Dead letters accepted.
+    pub dead_letters: u64,
+    /// Descriptors taken, in whole or in part.
+    pub descriptors: u64,
+}
+
+/// Commits what is pending of a table, until nothing more can be taken. Safe beside any number of other committers,
+/// ingests and engines. O(pending) plus one bounded metadata.json per commit.
+///
+/// A crash anywhere only leaves work that the next run recognises as done.
+pub async fn commit_table(
+    warehouse: &Warehouse,
+    name: &TableName,
+    settings: &CommitSettings,
+) -> Result<CommitReport> {
+    let mut report = CommitReport::default();
+    for _ in 0..MAX_ROUNDS {
+        let mut round = Round {
+            warehouse,
+            name,
+            settings,
+            report: &mut report,
+            staging: Staging::default(),
+        };
+        if !round.run().await? {
+            break;
+        }
+    }
+    let letters = name.dead_letters()?;
+    report.dead_letters = outbox::deliver(warehouse, name, &letters).await?;
+    Ok(report)
+}
+
+/// One commit in the making.
+struct Round<'a> {
+    warehouse: &'a Warehouse,
+    name: &'a TableName,
+    settings: &'a CommitSettings,
+    report: &'a mut CommitReport,
+    staging: Staging,
+}
+
+/// What an attempt has written and the next one can use again when its plan is equal.
+#[derive(Default)]
+struct Staging {
+    take: Vec<Take>,
+    snapshot_id: i64,
+    files: FilesBySpec,
+    letters: Vec<DataFile>,
+    manifests: WrittenManifests,
+}
+
+/// A commit whose files are written.
+struct StagedCommit {
+    location: String,
+    metadata: iceberg::spec::TableMetadata,
+    committed: Committed,
+}
+
+/// What one attempt is made from, read in this order: the table, then everything pending.
+struct Known {
+    table: LoadedTable,
+    ledger: Ledger,
+    descriptors: Vec<Listed>,
+    states: HashMap<(String, String), TopicState>,
+}
+
+impl Round<'_> {
+    /// Commits once; says whether another round may find more.
+    async fn run(&mut self) -> Result<bool> {
+        for attempt in 0..MAX_ATTEMPTS {
+            if attempt > 0 {
+                self.report.conflicts += 1;
+                let (base, limit) = (Duration::from_millis(50), Duration::from_secs(5));
+                self.warehouse.environment.backoff(attempt, base, limit).await;
+            }
+            let Some(known) = self.read().await? else {
+                return Ok(false);
+            };
+            let Some(mut ledger) = self.check_history(&known).await? else {
+                return Ok(false);
+            };
+            let plan = self.plan(&known, &mut ledger).await?;
+            self.set_aside(&known, &plan).await?;
+            if !plan.changes_ledger {
+                self.finish(&known, &plan, None).await?;
+                return Ok(false);
+            }
+            let staged = self.stage(&known, &plan).await?;
+            let table = &known.table;
+            let swap =
+                self.warehouse
+                    .catalog
+                    .swap(&table.name, &table.pointer, &staged.location, &staged.metadata);
+            match swap.await {
+                Ok(()) => {
+                    self.finish(&known, &plan, Some(staged.committed)).await?;
+                    return Ok(true);
+                }
+                Err(error) if self.has_landed(&staged).await? => {
+                    tracing::info!(table = %self.name, %error, "swap landed although its answer did not say so");
+                    self.finish(&known, &plan, Some(staged.committed)).await?;
+                    return Ok(true);
+                }
+                Err(error) => {
+                    tracing::info!(table = %self.name, attempt, %error, "swap lost, starting again");
+                }
+            }
+        }
+        Err(Error::new(
+            ErrorKind::Conflict,
+            "commit the table",
+            format!("others were first {MAX_ATTEMPTS} times"),
+        )
+        .with_context("table", self.name)
+        .with_hint("what is pending stays; the next run tries again"))
+    }
+
+    async fn read(&self) -> Result<Option<Known>> {
+        let Some(table) = self.warehouse.load(self.name).await? else {
+            return Ok(None);
+        };
+        let ledger = self.warehouse.ledger(&table).await?;
+        let descriptors = listing::pending(self.warehouse, &table).await?;
+        let logs = descriptors
+            .iter()
+            .map(|listed| (listed.log.source.clone(), listed.log.topic.clone()));
+        let logs = logs.chain(
+            ledger
+                .logs
+                .iter()
+                .map(|log| (log.source.clone(), log.topic.clone())),
+        );
+        let mut states = HashMap::new();
+        for (source, topic) in logs.collect::<HashSet<_>>() {
+            let state = self.warehouse.topic_state(&source, &topic).await?;
+            states.insert((source.to_string(), topic.to_string()), state);
+        }
+        Ok(Some(Known {
+            table,
+            ledger,
+            descriptors,
+            states,
+        }))
+    }
+
+    /// The ledger to plan with, or nothing when the table's history has moved: then its topics are suspended.
+    async fn check_history(&mut self, known: &Known) -> Result<Option<Ledger>> {
+        let marks = known
+            .states
+            .values()
+            .filter_map(|state| state.high_water.get(&known.table.metadata.uuid()));
+        match history::check(&known.table.metadata, &known.ledger, marks.copied().max()) {
+            history::History::Fine { rows_were_deleted } => {
+                let mut ledger = known.ledger.clone();
+                if rows_were_deleted {
+                    let partitions = ledger.logs.iter_mut().flat_map(|log| log.partitions.values_mut());
+                    partitions.for_each(crate::ledger::PartitionLedger::settle_uncertain);
+                }
+                Ok(Some(ledger))
+            }
+            history::History::Moved(message) => {
+                for state in known.states.values() {
+                    let (source, topic) = (&state.source, &state.topic);
+                    let cause = Cause::Commit(SuspendCause::History);
+                    self.warehouse.suspend(source, topic, cause, &message).await?;
+                    self.report.suspended.push(Suspension {
+                        log: LogName {
+                            source: source.clone(),
+                            topic: topic.clone(),
+                            epoch: state.epoch,
+                        },
+                        cause: SuspendCause::History,
+                        descriptor: Uuid::nil(),
+                        partition: None,
+                        message: message.clone(),
+                    });
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    async fn plan(&self, known: &Known, ledger: &mut Ledger) -> Result<CommitPlan> {
+        let metadata = &known.table.metadata;
+        let schema_ids: HashSet<i32> = metadata.schemas_iter().map(|schema| schema.schema_id()).collect();
+        let spec_ids: HashSet<i32> = metadata
+            .partition_specs_iter()
+            .map(|spec| spec.spec_id())
+            .collect();
+        let now = commit_time(self.warehouse.environment.now(), metadata);
+        let topics: HashMap<_, TopicPolicy> = known
+            .states
+            .iter()
+            .map(|(key, state)| (key.clone(), state.policy(now)))
+            .collect();
+        let mut descriptors = known.descriptors.clone();
+        let mut parked: Vec<Parked> = Vec::new();
+        let mut relisted = false;
+        let mut evidence = Evidence::default();
+        loop {
+            let input = PlanInput {
+                ledger,
+                schema_ids: &schema_ids,
+                spec_ids: &spec_ids,
+                descriptors: &descriptors,
+                parked: &parked,
+                relisted,
+                topics: &topics,
+                evidence: &evidence,
+                now,
+                max_taken: self.settings.max_taken,
+            };
+            match plan(&input) {
+                Planning::Ready(mut plan) => {
+                    // The commit that sees a delete writes down what it means, with or without rows of its own.
+                    plan.changes_ledger |= plan.ledger.logs != known.ledger.logs;
+                    return Ok(*plan);
+                }
+                Planning::Relist => {
+                    parked = listing::parked(self.warehouse, &descriptors).await?;
+                    listing::pending_again(self.warehouse, &known.table, &mut descriptors).await?;
+                    relisted = true;
+                }
+                Planning::Inspect(questions) => {
+                    for question in questions {
+                        let Some(descriptor) = read_descriptor(&descriptors, question.descriptor) else {
+                            continue;
+                        };
+                        let finding =
+                            inspect(self.warehouse, &known.table, ledger, descriptor, question).await?;
+                        evidence.insert(question, finding);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What must be durable before the swap: suspensions, quarantine, and copies of what is dropped.
+    async fn set_aside(&mut self, known: &Known, plan: &CommitPlan) -> Result<()> {
+        for suspension in &plan.suspend {
+            let cause = Cause::Commit(suspension.cause);
+            let (source, topic) = (&suspension.log.source, &suspension.log.topic);
+            self.warehouse
+                .suspend(source, topic, cause, &suspension.message)
+                .await?;
+        }
+        let uuid = known.table.metadata.uuid();
+        let layout = &self.warehouse.layout;
+        for (id, reason) in &plan.quarantine {
+            let Some(listed) = known.descriptors.iter().find(|listed| listed.id == *id) else {
+                continue;
+            };
+            tracing::warn!(table = %self.name, descriptor = %id, reason, "descriptor quarantined");
+            listing::move_descriptor(
+                self.warehouse,
+                uuid,
+                &listed.log,
+                *id,
+                Shelf::Pending,
+                Shelf::Quarantine,
+            )
+            .await?;
+        }
+        for (id, judgement) in &plan.dropped {
+            let Some(descriptor) = read_descriptor(&known.descriptors, *id) else {
+                continue;
+            };
+            let copy = Descriptor {
+                judgement: Some(*judgement),
+                ..descriptor.clone()
+            };
+            let location = layout.descriptor(Shelf::Dropped, uuid, &copy.log(), *id);
+            let attributes = copy.attributes();
+            self.warehouse
+                .storage
+                .put(&location, Bytes::from(copy.to_json()?), Some(&attributes))
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Writes everything that the new metadata names, and the metadata.
+    async fn stage(&mut self, known: &Known, plan: &CommitPlan) -> Result<StagedCommit> {
+        let table = &known.table;
+        let now = commit_time(self.warehouse.environment.now(), &table.metadata);
+        if self.staging.snapshot_id == 0 || self.staging.take != plan.take {
+            self.staging = self.stage_files(known, plan).await?;
+        }
+        let snapshot_id = self.staging.snapshot_id;
+        let mut ledger = plan.ledger.clone();
+        ledger.commit = known.ledger.commit + 1;
+        ledger.written_at = now;
+        let letters_name = table.name.dead_letters()?;
+        ledger.outbox = outbox::untaken(self.warehouse, &letters_name, &known.ledger).await?;
+        let letters: u64 = self.staging.letters.iter().map(DataFile::record_count).sum();
+        if !self.staging.letters.is_empty() {
+            let letters_table = dead_letters::ensure(self.warehouse, &letters_name).await?;
+            let uuid = table.metadata.uuid();
+            let files = &self.staging.letters;
+            ledger
+                .outbox
+                .push(outbox::write_list(self.warehouse, uuid, snapshot_id, &letters_table, files).await?);
+        }
+        let has_rows = !self.staging.files.is_empty();
+        if has_rows {
+            ledger.snapshot_id = Some(snapshot_id);
+            ledger.sequence_number = table.metadata.next_sequence_number();
+        } else {
+            ledger.snapshot_id = table.metadata.current_snapshot_id();
+            ledger.sequence_number = table
+                .metadata
+                .current_snapshot()
+                .map_or(0, |s| s.sequence_number());
+        }
+        let (ledger_location, properties) = write_ledger(self.warehouse, &ledger).await?;
+        let failed = |error| iceberg_error("build the table's metadata", error);
+        let mut builder = rebuild(table).set_properties(properties).map_err(failed)?;
+        if has_rows {
+            let summary = [
+                (properties::SUMMARY_LEDGER.to_owned(), ledger_location),
+                (properties::SUMMARY_COMMIT.to_owned(), ledger.commit.to_string()),
+            ];
+            let Staging { files, manifests, .. } = &mut self.staging;
+            let summary = HashMap::from(summary);
+            let staged =
+                stage_append(self.warehouse, table, snapshot_id, files, summary, now, manifests).await?;
+            let expired = self.settings.snapshots.expired(&table.metadata, now);
+            builder = builder
+                .set_branch_snapshot(staged.snapshot, MAIN_BRANCH)
+                .map_err(failed)?
+                .remove_snapshots(&expired);
+        }
+        let (location, metadata) = write_metadata(self.warehouse, builder, Some(table), now).await?;
+        let files = || self.staging.files.values().flatten();
+        let committed = Committed {
+            commit: ledger.commit,
+            snapshot_id: has_rows.then_some(snapshot_id),
+            files: files().count() as u64,
+            bytes: files().map(DataFile::file_size_in_bytes).sum(),
+            rows: files().map(DataFile::record_count).sum(),
+            dead_letters: letters,
+            descriptors: plan.take.len() as u64,
+        };
+        Ok(StagedCommit {
+            location,
+            metadata,
+            committed,
+        })
+    }
+
+    /// The files of everything taken, cut where only a part is.
+    async fn stage_files(&self, known: &Known, plan: &CommitPlan) -> Result<Staging> {
+        let mut staging = Staging {
+            take: plan.take.clone(),
+            snapshot_id: outbox::new_snapshot_id(self.warehouse),
+            ..Staging::default()
+        };
+        let metadata = &known.table.metadata;
+        let kafka = KafkaFields::of(&known.ledger.fields)?;
+        for take in &plan.take {
+            let Some(descriptor) = read_descriptor(&known.descriptors, take.id) else {
+                continue;
+            };
+            let schema = schema_of(metadata, descriptor.schema_id)?;
+            let spec = spec_of(metadata, descriptor.partition_spec_id)?;
+            let rows = FileContext {
+                warehouse: self.warehouse,
+                schema: &schema,
+                spec: &spec,
+                partition_field: kafka.partition,
+                offset_field: kafka.offset,
+                location: metadata.location(),
+            };
+            let files = rows
+                .accepted_files(descriptor, &descriptor.files, &take.accepted)
+                .await?;
+            if !files.is_empty() {
+                staging
+                    .files
+                    .entry(descriptor.partition_spec_id)
+                    .or_default()
+                    .extend(files);
+            }
+            if let Some(letters) = &descriptor.dead_letters {
+                let table = dead_letters::ensure(self.warehouse, &letters.table).await?;
+                let schema = dead_letters::schema();
+                let spec = spec_of(&table.metadata, 0)?;
+                let rows = FileContext {
+                    warehouse: self.warehouse,
+                    schema: &schema,
+                    spec: &spec,
+                    partition_field: dead_letters::field_ids::PARTITION,
+                    offset_field: dead_letters::field_ids::OFFSET,
+                    location: table.metadata.location(),
+                };
+                staging.letters.extend(
+                    rows.accepted_files(descriptor, &letters.files, &take.accepted)
+                        .await?,
+                );
+            }
+        }
+        Ok(staging)
+    }
+
+    /// Reads the pointer again after a swap that did not answer success, and looks whether it happened (promise I5).
+    async fn has_landed(&self, staged: &StagedCommit) -> Result<bool> {
+        let loaded = self.warehouse.load(self.name).await.map_err(|error| {
+            Error::new(
+                ErrorKind::CommitUnknown,
+                "find out whether a commit landed",
+                error.message().to_owned(),
+            )
+            .with_context("table", self.name)
+            .with_hint("nothing is lost: the next run looks again")
+            .with_source(error)
+        })?;
+        let Some(table) = loaded else { return Ok(false) };
+        if table.metadata.uuid() != staged.metadata.uuid() {
+            return Ok(false);
+        }
+        let named = table.pointer.metadata_location == staged.location
+            || table
+                .metadata
+                .metadata_log()
+                .iter()
+                .any(|entry| entry.metadata_file == staged.location);
+        let snapshot = staged
+            .committed
+            .snapshot_id
+            .is_some_and(|id| table.metadata.snapshot_by_id(id).is_some());
+        Ok(named || snapshot)
+    }
+
+    /// After the swap, or when none was needed: the high-water mark, then the descriptors that are settled.
+    async fn finish(&mut self, known: &Known, plan: &CommitPlan, committed: Option<Committed>) -> Result<()> {
+        let uuid = known.table.metadata.uuid();
+        if let Some(committed) = &committed {
+            for state in known.states.values() {
+                let (source, topic) = (&state.source, &state.topic);
+                let mark = committed.commit;
+                let raise = |state: &mut TopicState| {
+                    let rises = state.high_water.get(&uuid).is_none_or(|known| *known < mark);
+                    if rises {
+                        state.high_water.insert(uuid, mark);
+                    }
+                    rises
+                };
+                self.warehouse.change_topic_state(source, topic, raise).await?;
+            }
+        }
+        let settled: HashSet<&Uuid> = plan.settled.iter().collect();
+        let locations: Vec<String> = known
+            .descriptors
+            .iter()
+            .filter(|listed| settled.contains(&listed.id))
+            .map(|listed| {
+                self.warehouse
+                    .layout
+                    .descriptor(Shelf::Pending, uuid, &listed.log, listed.id)
+            })
+            .collect();
+        if !locations.is_empty() {
+            self.warehouse.storage.delete(&locations).await?;
+        }
+        self.report.dropped.extend(plan.dropped.iter().copied());
+        self.report.quarantined.extend(plan.quarantine.iter().cloned());
+        self.report.suspended.extend(plan.suspend.iter().cloned());
+        self.report.waiting.clone_from(&plan.waiting);
+        self.report.commits.extend(committed);
+        Ok(())
+    }
+}
+
+/// Writes a ledger file and returns its location and the table properties that name it.
+pub(crate) async fn write_ledger(
+    warehouse: &Warehouse,
+    ledger: &Ledger,
+) -> Result<(String, HashMap<String, String>)> {
+    let (bytes, checksum) = ledger.to_json()?;
+    let id = warehouse.environment.new_uuid();
+    let location = warehouse.layout.ledger(ledger.table_uuid, ledger.commit, id);
+    warehouse.storage.put(&location, Bytes::from(bytes), None).await?;
+    let properties = BTreeMap::from([
+        (properties::LEDGER, location.clone()),
+        (properties::LEDGER_SHA256, checksum),
+    ]);
+    let properties = properties
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect();
+    Ok((location, properties))
+}
+
+fn read_descriptor(descriptors: &[Listed], id: Uuid) -> Option<&Descriptor> {
+    descriptors
+        .iter()
+        .find(|listed| listed.id == id)
+        .and_then(|listed| match &listed.content {
+            Content::Read(descriptor) => Some(descriptor.as_ref()),
+            Content::Unreadable { .. } => None,
+        })
+}

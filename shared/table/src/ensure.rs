@@ -222,7 +222,7 @@ async fn create(
 async fn change_schema(
     warehouse: &Warehouse,
     name: &TableName,
-    wanted: &[&[Column]],
+    wanted: &dyn WantedColumns,
     design: &TableDesign,
 ) -> Result<bool> {
     let failed = |error| iceberg_error("change the table's schema", error);
@@ -230,8 +230,10 @@ async fn change_schema(
     let change = |table: &LoadedTable, ledger: &mut Ledger, builder: TableMetadataBuilder| {
         let metadata = &table.metadata;
         let (schema, last_id) = (metadata.current_schema(), metadata.last_column_id());
+        let lists = wanted.columns(Some((schema.as_ref(), &ledger.fields)));
+        let lists: Vec<&[Column]> = lists.iter().map(AsRef::as_ref).collect();
         let Evolution::Changed(change) =
-            evolve(Some(schema), last_id, &ledger.fields, wanted, &design.kafka)?
+            evolve(Some(schema), last_id, &ledger.fields, &lists, &design.kafka)?
         else {
             return Ok(None);
         };

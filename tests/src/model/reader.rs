@@ -120,6 +120,15 @@ impl TableReader {
         Ok(files)
     }
 
+    /// Whether every file that any snapshot of this metadata refers to is there (I7): for after something was
+    /// deleted.
+    pub fn check_references(&mut self, metadata: &TableMetadata) -> Result<(), String> {
+        for location in self.references(metadata)? {
+            self.file(&location)?;
+        }
+        Ok(())
+    }
+
     fn file(&self, location: &str) -> Result<Bytes, String> {
         (self.fetch)(location).ok_or_else(|| format!("I7: {location} is referenced and missing"))
     }

@@ -184,6 +184,13 @@ fn reads_what_was_written() {
         "metadata/m0.avro",
     ];
     assert_eq!(references, expected.map(|name| format!("{TABLE}/{name}")));
+    reader.check_references(&metadata).unwrap();
+    block_on(table.storage.delete(&references[1..2])).unwrap();
+    let error = reader.check_references(&metadata).unwrap_err();
+    assert_eq!(
+        error,
+        format!("I7: {TABLE}/data/b.parquet is referenced and missing")
+    );
 }
 
 #[test]

@@ -1,0 +1,16 @@
+//! The ingest function: a Kafka event becomes data files and one descriptor per topic; nothing becomes visible.
+//!
+//! Success is answered only when every record of the event is staged, parked, a dead letter, or skipped on purpose
+//! (promise I1). Any number of invocations run at once without a conflict: each adds objects under its own names.
+
+mod answer;
+mod breaker;
+mod claims;
+mod decode;
+mod design;
+mod handler;
+mod report;
+
+pub use answer::{BatchItemFailure, BatchItemFailures, ItemIdentifier, answer};
+pub use handler::{Ingest, IngestOptions};
+pub use report::{Failure, IngestReport, TopicOutcome, TopicReport};

@@ -1,10 +1,11 @@
 //! Schema-only commits: making a table, and adding or widening columns before the rows that need them (promise I4).
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::Duration;
 
 use frazil_core::{Error, ErrorKind, Result, TableName, TimestampMs};
-use frazil_schema::{Column, Evolution, KafkaColumns, RefusedChange, SchemaChange, evolve};
+use frazil_schema::{Column, Evolution, FieldMap, KafkaColumns, RefusedChange, SchemaChange, evolve};
 use iceberg::spec::{
     FormatVersion, NullOrder, Schema, SortDirection, SortField, SortOrder, TableMetadataBuilder, Transform,
     UnboundPartitionSpec,
@@ -20,6 +21,13 @@ use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
 
 /// How often a schema-only commit starts again when others are first.
 const MAX_ATTEMPTS: u32 = 32;
+
+/// The columns that the records of an event need, one list per writer schema, given what the table has: inferred JSON
+/// depends on it.
+pub trait WantedColumns: Sync {
+    /// The lists, for a new table without one.
+    fn columns(&self, table: Option<(&Schema, &FieldMap)>) -> Vec<Cow<'_, [Column]>>;
+}
 
 /// What a table is made with. It does not change afterwards.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +67,7 @@ pub enum Ensured {
 pub async fn ensure_table(
     warehouse: &Warehouse,
     name: &TableName,
-    wanted: &[&[Column]],
+    wanted: &dyn WantedColumns,
     design: &TableDesign,
     known: Option<Uuid>,
     interval: Duration,
@@ -94,11 +102,13 @@ pub async fn ensure_table(
         }
         let ledger = warehouse.ledger(&table).await?;
         let metadata = &table.metadata;
+        let lists = wanted.columns(Some((metadata.current_schema().as_ref(), &ledger.fields)));
+        let lists: Vec<&[Column]> = lists.iter().map(AsRef::as_ref).collect();
         let evolution = evolve(
             Some(metadata.current_schema()),
             metadata.last_column_id(),
             &ledger.fields,
-            wanted,
+            &lists,
             &design.kafka,
         )?;
         match evolution {
@@ -160,10 +170,12 @@ async fn wait_for_turn(warehouse: &Warehouse, table: &LoadedTable, interval: Dur
 async fn create(
     warehouse: &Warehouse,
     name: &TableName,
-    wanted: &[&[Column]],
+    wanted: &dyn WantedColumns,
     design: &TableDesign,
 ) -> Result<Option<Vec<RefusedChange>>> {
-    let change = match evolve(None, 0, &Default::default(), wanted, &design.kafka)? {
+    let lists = wanted.columns(None);
+    let lists: Vec<&[Column]> = lists.iter().map(AsRef::as_ref).collect();
+    let change = match evolve(None, 0, &FieldMap::default(), &lists, &design.kafka)? {
         Evolution::Changed(change) => change,
         Evolution::Refused(refused) => return Ok(Some(refused)),
         Evolution::Unchanged => {

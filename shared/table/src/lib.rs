@@ -33,7 +33,7 @@ pub use descriptor::{
     Claim, DESCRIPTOR_FORMAT, Descriptor, Judgement, MAX_DESCRIPTOR_BYTES, StagedDeadLetters, StagedFile,
     claims_from_attributes, claims_to_attributes,
 };
-pub use ensure::{Ensured, TableDesign, ensure_table};
+pub use ensure::{Ensured, TableDesign, WantedColumns, ensure_table};
 pub use environment::system_environment;
 pub use file_io::{MAX_WHOLE_FILE_BYTES, file_io, storage_error};
 pub use layout::{Layout, LogName, Shelf};

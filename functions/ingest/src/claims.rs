@@ -1,0 +1,68 @@
+use std::collections::BTreeMap;
+
+use frazil_core::{Error, Offset, OffsetRange, Partition, Result, TimestampMs};
+use frazil_kafka::{PartitionBatch, Record};
+use frazil_table::dead_letters::DeadLetter;
+use frazil_table::{Anchor, Claim};
+
+
+/// What an event claims of each partition: everything before `stop`, the first offset that is not taken.
+pub(crate) fn claims(
+    batches: &[&PartitionBatch<'_>],
+    stops: &BTreeMap<Partition, Offset>,
+    dead: &BTreeMap<Partition, u64>,
+    skipped: &BTreeMap<Partition, u64>,
+) -> Result<Vec<Claim>> {
+    let mut claims = Vec::with_capacity(batches.len());
+    for batch in batches {
+        let partition = batch.topic_partition.partition;
+        let stop = stops.get(&partition).copied().unwrap_or(Offset(i64::MAX));
+        let records: Vec<&Record<'_>> = batch.records.iter().take_while(|record| record.offset < stop).collect();
+        let (Some(first), Some(last)) = (records.first(), records.last()) else { continue };
+        claims.push(Claim {
+            partition,
+            range: OffsetRange::new(first.offset, last.offset)?,
+            records: records.len() as u64,
+            dead_letters: dead.get(&partition).copied().unwrap_or(0),
+            skipped: skipped.get(&partition).copied().unwrap_or(0),
+            anchors: anchors(&records),
+            oldest: records.iter().filter_map(|record| record.timestamp_ms).min().map(TimestampMs),
+        });
+    }
+    Ok(claims)
+}
+
+fn anchors(records: &[&Record<'_>]) -> Vec<Anchor> {
+    let mut anchors = Vec::new();
+    let mut previous = None;
+    for (index, record) in records.iter().enumerate() {
+        if Anchor::is_due(previous, record.offset) || index + 1 == records.len() {
+            let timestamp = record.timestamp_ms.map(TimestampMs);
+            anchors.push(Anchor::of(record.offset, timestamp, record.key, record.value));
+        }
+        previous = Some(record.offset);
+    }
+    anchors
+}
+
+/// A record that cannot be read, as it came.
+pub(crate) fn dead_letter(partition: Partition, record: &Record<'_>, error: &Error) -> DeadLetter {
+    let mut reason = error.message().to_owned();
+    for (key, value) in error.context() {
+        reason.push_str(&format!("; {key}={value}"));
+    }
+    DeadLetter {
+        partition,
+        offset: record.offset,
+        timestamp: record.timestamp_ms.map(TimestampMs),
+        key: record.key.map(<[u8]>::to_vec),
+        value: record.value.map(<[u8]>::to_vec),
+        headers: record
+            .headers
+            .iter()
+            .map(|header| (header.name.clone().into_owned(), header.value.map(<[u8]>::to_vec)))
+            .collect(),
+        code: error.code().unwrap_or("record.unreadable").to_owned(),
+        reason,
+    }
+}

@@ -1,0 +1,389 @@
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use frazil_codec::{DecodeOptions, Prepared, TargetTable, TimestampRange, prepare};
+use frazil_config::{Config, OnError, TopicSettings};
+use frazil_core::{Error, ErrorKind, Offset, Partition, Result, TopicName, TopicPartition};
+use frazil_kafka::{EventBuffer, Origin, PartitionBatch, Record};
+use frazil_registry::SchemaRegistry;
+use frazil_schema::{Column, FieldMap};
+use frazil_table::{
+    Cause, Ensured, FileSettings, LogName, StageRequest, TopicState, WantedColumns, Warehouse, claims_to_attributes,
+    ensure_table, stage,
+};
+use iceberg::spec::Schema;
+
+use crate::breaker::Breaker;
+use crate::claims::{claims, dead_letter};
+use crate::decode::{Schemas, frame, schema_ids};
+use crate::design::{kafka_columns, table_design};
+use crate::report::{Failure, IngestReport, TopicOutcome, TopicReport};
+
+/// The format number of parked events' attributes (promise I9).
+const PARKED_FORMAT: u32 = 1;
+
+/// How the function behaves beside its configuration.
+#[derive(Debug, Clone, Copy)]
+pub struct IngestOptions {
+    /// Two schema changes of a table are at least this far apart.
+    pub schema_interval: Duration,
+}
+
+impl Default for IngestOptions {
+    fn default() -> Self {
+        Self { schema_interval: Duration::from_secs(10) }
+    }
+}
+
+/// The ingest handler. One per process: it keeps compiled schemas and the breaker's counts.
+#[derive(Debug)]
+pub struct Ingest {
+    warehouse: Warehouse,
+    config: Arc<Config>,
+    schemas: Schemas,
+    breaker: Breaker,
+    options: IngestOptions,
+}
+
+/// Who delivers an event.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Delivery<'a> {
+    /// The event source: what a suspended topic gets is parked.
+    Live,
+    /// The drain of parked events of this topic: it stops when the topic is suspended again.
+    Parked(&'a LogName),
+}
+
+/// One topic's part of an event, on its way through.
+struct TopicEvent<'a> {
+    settings: TopicSettings,
+    state: TopicState,
+    batches: Vec<&'a PartitionBatch<'a>>,
+    raw: &'a [u8],
+    delivery: Delivery<'a>,
+}
+
+impl Ingest {
+    /// A handler on the given warehouse.
+    pub fn new(
+        warehouse: Warehouse,
+        config: Arc<Config>,
+        registry: Arc<dyn SchemaRegistry>,
+        options: IngestOptions,
+    ) -> Self {
+        Self { warehouse, config, schemas: Schemas::new(registry), breaker: Breaker::default(), options }
+    }
+
+    /// Takes a Kafka event as Lambda delivers it. When it answers `Ok`, every record is safe except those from
+    /// [`Failure::offset`] on, per partition; on an error none may be acknowledged.
+    pub async fn handle(&self, event: &[u8]) -> Result<IngestReport> {
+        self.handle_delivery(event, Delivery::Live).await
+    }
+
+    /// Takes a parked event of a topic again. `Suspended` when the topic is suspended: the event stays parked.
+    pub async fn handle_parked(&self, log: &LogName, event: &[u8]) -> Result<IngestReport> {
+        self.handle_delivery(event, Delivery::Parked(log)).await
+    }
+
+    async fn handle_delivery(&self, raw: &[u8], delivery: Delivery<'_>) -> Result<IngestReport> {
+        let mut buffer = EventBuffer::default();
+        let event = buffer.parse(raw)?;
+        let mut topics: BTreeMap<&TopicName, Vec<&PartitionBatch<'_>>> = BTreeMap::new();
+        for batch in &event.batches {
+            topics.entry(&batch.topic_partition.topic).or_default().push(batch);
+        }
+        if let Delivery::Parked(log) = delivery {
+            topics.retain(|topic, _| **topic == log.topic);
+        }
+        let mut report = IngestReport::default();
+        for (topic, batches) in topics {
+            let settings = self.settings(&event.origin, topic, delivery)?;
+            let state = self.warehouse.topic_state(&settings.source, topic).await?;
+            let topic = TopicEvent { settings, state, batches, raw, delivery };
+            report.topics.push(self.take(&topic).await?);
+        }
+        Ok(report)
+    }
+
+    fn settings(&self, origin: &Origin, topic: &TopicName, delivery: Delivery<'_>) -> Result<TopicSettings> {
+        match delivery {
+            Delivery::Parked(log) => self.config.topic(&log.source, topic),
+            Delivery::Live => {
+                let brokers = origin.bootstrap_servers.iter().map(String::as_str);
+                let source = self.config.source_for(origin.source_arn.as_deref(), brokers)?;
+                self.config.topic(source, topic)
+            }
+        }
+    }
+
+    /// One topic: resolve, decode, evolve, stage.
+    async fn take(&self, topic: &TopicEvent<'_>) -> Result<TopicReport> {
+        if let Some(suspended) = &topic.state.suspended {
+            return self.park(topic, &suspended.message).await;
+        }
+        let records = topic.records();
+        let schemas = self.schemas.resolve(schema_ids(&topic.batches, topic.settings.format)).await?;
+        let framed = frame(&records, topic.settings.format, &schemas);
+        let mut prepared = prepare(&framed.encoded, topic.decode_options(self.warehouse.environment.now()))?;
+
+        let mut unreadable: BTreeMap<usize, &Error> =
+            framed.poison.iter().map(|(place, error)| (*place, error)).collect();
+        let codec_poison: Vec<(usize, Error)> = prepared.take_poison();
+        unreadable.extend(codec_poison.iter().map(|(index, error)| (framed.places[*index], error)));
+
+        let stops = match self.judge(topic, &records, &unreadable).await? {
+            Judged::Go(stops) => stops,
+            Judged::Park(reason) => return self.park(topic, &reason).await,
+        };
+        let is_taken = |place: usize| {
+            let (partition, record) = records[place];
+            stops.get(&partition).is_none_or(|stop: &Stop| record.offset < stop.offset)
+        };
+        prepared.retain(|index| is_taken(framed.places[index]));
+        self.stage(topic, &records, &prepared, &unreadable, &stops).await
+    }
+
+    /// Decides about records that cannot be read: go on (perhaps up to a stop per partition), or suspend and park.
+    async fn judge(
+        &self,
+        topic: &TopicEvent<'_>,
+        records: &[(Partition, &Record<'_>)],
+        unreadable: &BTreeMap<usize, &Error>,
+    ) -> Result<Judged> {
+        let settings = &topic.settings;
+        match settings.on_error {
+            OnError::Skip => {
+                if let Some((place, error)) = unreadable.first_key_value() {
+                    let (partition, record) = records[*place];
+                    let (topic, first_offset) = (&settings.topic, record.offset.0);
+                    let skipped = unreadable.len();
+                    tracing::warn!(%topic, %partition, first_offset, skipped, %error, "records skipped");
+                }
+                Ok(Judged::Go(BTreeMap::new()))
+            }
+            OnError::Suspend => {
+                let mut stops: BTreeMap<Partition, Stop> = BTreeMap::new();
+                for (place, error) in unreadable {
+                    let (partition, record) = records[*place];
+                    let stop = Stop { offset: record.offset, reason: error.to_string() };
+                    stops.entry(partition).or_insert(stop);
+                }
+                if let Some((partition, stop)) = stops.first_key_value() {
+                    let message = format!(
+                        "partition {partition}: the record at offset {} cannot be read: {}; fix the schema or the \
+                         record, then `frazil topic resume`, or set on_error = \"dead_letter\"",
+                        stop.offset, stop.reason
+                    );
+                    self.warehouse.suspend(&settings.source, &settings.topic, Cause::Poison, &message).await?;
+                }
+                Ok(Judged::Go(stops))
+            }
+            OnError::DeadLetter => {
+                let (count, total) = (unreadable.len() as u64, records.len() as u64);
+                let now = self.warehouse.environment.now();
+                let log = (&settings.source, &settings.topic);
+                if !self.breaker.trips(log, &settings.breaker, now, total, count) {
+                    return Ok(Judged::Go(BTreeMap::new()));
+                }
+                self.breaker.reset(log);
+                if topic.state.breaker_override {
+                    self.warehouse
+                        .change_topic_state(&settings.source, &settings.topic, |state| {
+                            std::mem::take(&mut state.breaker_override)
+                        })
+                        .await?;
+                    return Ok(Judged::Go(BTreeMap::new()));
+                }
+                let example = unreadable.first_key_value().map(|(_, error)| error.to_string()).unwrap_or_default();
+                let message = format!(
+                    "too many records cannot be read ({count} of {total} in this event), for example: {example}; fix \
+                     it and `frazil topic resume`, or resume with --override-breaker to take them as dead letters"
+                );
+                self.warehouse.suspend(&settings.source, &settings.topic, Cause::Breaker, &message).await?;
+                Ok(Judged::Park(message))
+            }
+        }
+    }
+
+    async fn stage(
+        &self,
+        topic: &TopicEvent<'_>,
+        records: &[(Partition, &Record<'_>)],
+        prepared: &Prepared<'_>,
+        unreadable: &BTreeMap<usize, &Error>,
+        stops: &BTreeMap<Partition, Stop>,
+    ) -> Result<TopicReport> {
+        let settings = &topic.settings;
+        let known = topic.state.tables.get(&settings.table).copied();
+        let design = table_design(settings)?;
+        let wanted = Wanted(prepared);
+        let interval = self.options.schema_interval;
+        let ensured = ensure_table(&self.warehouse, &settings.table, &wanted, &design, known, interval).await;
+        let (table, ledger, schema_changed) = match ensured {
+            Ok(Ensured::Ready { table, ledger, changed }) => (table, ledger, changed),
+            Ok(Ensured::Refused(changes)) => {
+                let reasons: Vec<String> = changes.iter().map(|change| change.to_error().to_string()).collect();
+                return self.suspend_and_park(topic, Cause::Schema, &reasons.join("; ")).await;
+            }
+            Err(error) if error.kind() == ErrorKind::Suspended => {
+                return self.suspend_and_park(topic, Cause::TableGone, &error.to_string()).await;
+            }
+            Err(error) => return Err(error),
+        };
+        if known.is_none() {
+            let uuid = table.metadata.uuid();
+            let add = |state: &mut TopicState| state.tables.insert(settings.table.clone(), uuid) != Some(uuid);
+            self.warehouse.change_topic_state(&settings.source, &settings.topic, add).await?;
+        }
+        let target = TargetTable {
+            schema: table.metadata.current_schema(),
+            fields: &ledger.fields,
+            kafka: &kafka_columns(settings.kafka_columns),
+            topic: &settings.topic,
+            epoch: topic.state.epoch,
+        };
+        let rows = if prepared.rows().len() == 0 { None } else { Some(prepared.to_batch(&target)?) };
+
+        let offsets: BTreeMap<Partition, Offset> = stops.iter().map(|(of, stop)| (*of, stop.offset)).collect();
+        let mut letters = Vec::new();
+        let mut per_partition: BTreeMap<Partition, u64> = BTreeMap::new();
+        for (place, error) in unreadable {
+            let (partition, record) = records[*place];
+            if offsets.get(&partition).is_none_or(|stop| record.offset < *stop) {
+                *per_partition.entry(partition).or_default() += 1;
+                if settings.on_error == OnError::DeadLetter {
+                    letters.push(dead_letter(partition, record, error));
+                }
+            }
+        }
+        let nothing = BTreeMap::new();
+        let (dead, skipped) = match settings.on_error {
+            OnError::DeadLetter => (&per_partition, &nothing),
+            OnError::Skip | OnError::Suspend => (&nothing, &per_partition),
+        };
+        let claims = claims(&topic.batches, &offsets, dead, skipped)?;
+        let mut report = topic.report(TopicOutcome::Staged { schema_changed });
+        report.skipped = skipped.values().sum();
+        report.failures = stops
+            .iter()
+            .map(|(partition, stop)| Failure {
+                topic_partition: TopicPartition { topic: settings.topic.clone(), partition: *partition },
+                offset: stop.offset,
+                reason: stop.reason.clone(),
+            })
+            .collect();
+        if claims.is_empty() {
+            return Ok(report);
+        }
+        let request = StageRequest {
+            table: &table,
+            ledger: &ledger,
+            log: topic.log(),
+            claims,
+            rows,
+            dead_letters: letters,
+            backfill: settings.backfill,
+            files: FileSettings::default(),
+        };
+        let staged = stage(&self.warehouse, request).await?;
+        report.rows = staged.rows;
+        report.files = staged.files;
+        report.file_bytes = staged.bytes;
+        report.dead_letters = staged.dead_letters;
+        Ok(report)
+    }
+
+    async fn suspend_and_park(&self, topic: &TopicEvent<'_>, cause: Cause, message: &str) -> Result<TopicReport> {
+        self.warehouse.suspend(&topic.settings.source, &topic.settings.topic, cause, message).await?;
+        self.park(topic, message).await
+    }
+
+    /// Keeps the event as it came, to be taken when the topic runs again. A parked event that is being drained stays
+    /// where it is instead.
+    async fn park(&self, topic: &TopicEvent<'_>, reason: &str) -> Result<TopicReport> {
+        if let Delivery::Parked(log) = topic.delivery {
+            return Err(Error::new(ErrorKind::Suspended, "take a parked event", reason)
+                .with_context("topic", &log.topic)
+                .with_hint("it stays parked until the topic runs"));
+        }
+        let claims = topic.batches.iter().map(|batch| (batch.topic_partition.partition, batch.range()));
+        let attributes = claims_to_attributes(PARKED_FORMAT, claims);
+        let id = self.warehouse.environment.new_uuid();
+        let location = self.warehouse.layout.parked_event(&topic.log(), id);
+        let bytes = Bytes::copy_from_slice(topic.raw);
+        self.warehouse.storage.put(&location, bytes, Some(&attributes)).await?;
+        Ok(topic.report(TopicOutcome::Parked { reason: reason.to_owned() }))
+    }
+}
+
+/// Where a partition stops being taken, and why.
+struct Stop {
+    offset: Offset,
+    reason: String,
+}
+
+enum Judged {
+    Go(BTreeMap<Partition, Stop>),
+    Park(String),
+}
+
+impl<'a> TopicEvent<'a> {
+    fn log(&self) -> LogName {
+        LogName {
+            source: self.settings.source.clone(),
+            topic: self.settings.topic.clone(),
+            epoch: self.state.epoch,
+        }
+    }
+
+    /// All records, by partition and offset.
+    fn records(&self) -> Vec<(Partition, &'a Record<'a>)> {
+        let of = |batch: &&'a PartitionBatch<'a>| {
+            let partition = batch.topic_partition.partition;
+            batch.records.iter().map(move |record| (partition, record))
+        };
+        self.batches.iter().flat_map(of).collect()
+    }
+
+    fn decode_options(&self, now: frazil_core::TimestampMs) -> DecodeOptions {
+        let (first_micros, last_micros) = self.settings.timestamp_range.micros(now);
+        DecodeOptions {
+            timestamp_range: TimestampRange { first_micros, last_micros },
+            max_columns: self.settings.max_columns as usize,
+        }
+    }
+
+    fn report(&self, outcome: TopicOutcome) -> TopicReport {
+        let records = self.batches.iter().flat_map(|batch| &batch.records);
+        let size = |record: &Record<'_>| {
+            (record.key.map_or(0, <[u8]>::len) + record.value.map_or(0, <[u8]>::len)) as u64
+        };
+        TopicReport {
+            source: self.settings.source.clone(),
+            topic: self.settings.topic.clone(),
+            epoch: self.state.epoch,
+            table: self.settings.table.clone(),
+            records: records.clone().count() as u64,
+            bytes: records.map(size).sum(),
+            rows: 0,
+            dead_letters: 0,
+            skipped: 0,
+            files: 0,
+            file_bytes: 0,
+            outcome,
+            failures: Vec::new(),
+        }
+    }
+}
+
+/// The columns that decoded records need.
+struct Wanted<'p, 'a>(&'p Prepared<'a>);
+
+impl WantedColumns for Wanted<'_, '_> {
+    fn columns(&self, table: Option<(&Schema, &FieldMap)>) -> Vec<Cow<'_, [Column]>> {
+        self.0.columns(table)
+    }
+}

@@ -1,0 +1,76 @@
+use frazil_core::{Epoch, Offset, SourceName, TableName, TopicName, TopicPartition};
+use serde::Serialize;
+
+/// What became of an event.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct IngestReport {
+    /// One entry per topic, ascending.
+    pub topics: Vec<TopicReport>,
+}
+
+/// What became of one topic's records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TopicReport {
+    /// The cluster.
+    pub source: SourceName,
+    /// The topic.
+    pub topic: TopicName,
+    /// Its life.
+    pub epoch: Epoch,
+    /// The table that the topic feeds.
+    pub table: TableName,
+    /// Records of the topic in the event.
+    pub records: u64,
+    /// Bytes of keys and values as Kafka holds them.
+    pub bytes: u64,
+    /// Rows staged.
+    pub rows: u64,
+    /// Dead letters staged.
+    pub dead_letters: u64,
+    /// Records skipped, because the topic says `on_error = "skip"`.
+    pub skipped: u64,
+    /// Data files written.
+    pub files: u64,
+    /// Their size.
+    pub file_bytes: u64,
+    /// What happened to the records as a whole.
+    #[serde(flatten)]
+    pub outcome: TopicOutcome,
+    /// Where records must be delivered again: they and what follows were not taken.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
+}
+
+/// What happened to a topic's records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum TopicOutcome {
+    /// A descriptor holds them, to be committed.
+    Staged {
+        /// Whether the table was made or its schema changed for them.
+        schema_changed: bool,
+    },
+    /// The topic is suspended: the event waits as it came.
+    Parked {
+        /// Why the topic is suspended.
+        reason: String,
+    },
+}
+
+/// The first record of a partition that was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// The partition.
+    pub topic_partition: TopicPartition,
+    /// The record.
+    pub offset: Offset,
+    /// Why.
+    pub reason: String,
+}
+
+impl IngestReport {
+    /// Everything that must be delivered again.
+    pub fn failures(&self) -> impl Iterator<Item = &Failure> {
+        self.topics.iter().flat_map(|topic| &topic.failures)
+    }
+}

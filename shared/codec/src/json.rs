@@ -1,0 +1,54 @@
+use frazil_schema::{JsonScalar, JsonShape};
+
+mod fill;
+mod tape;
+
+pub(crate) use fill::ObjectPlan;
+pub(crate) use tape::{Node, Tape};
+
+/// Records what a parsed value holds, so that columns can be chosen for it.
+pub(crate) fn observe(tape: &Tape<'_>, at: usize, shape: &mut JsonShape) {
+    match tape.node(at) {
+        Node::Object { .. } => {
+            shape.see_object();
+            for (key, value) in tape.entries(at) {
+                observe(tape, value, shape.field(key));
+            }
+        }
+        Node::Array { .. } => {
+            let elements = shape.see_array();
+            for element in tape.elements(at) {
+                observe(tape, element, elements);
+            }
+        }
+        node => shape_scalar(node, shape),
+    }
+}
+
+fn shape_scalar(node: Node<'_>, shape: &mut JsonShape) {
+    if let Some(scalar) = scalar(node) {
+        shape.see_scalar(scalar);
+    }
+}
+
+/// What kind of scalar a node is; `None` for null, objects and arrays.
+pub(crate) fn scalar(node: Node<'_>) -> Option<JsonScalar> {
+    /// A double holds every integer up to here.
+    const EXACT: u64 = 1 << 53;
+    Some(match node {
+        Node::Boolean(_) => JsonScalar::Boolean,
+        Node::Integer(value) if value.unsigned_abs() <= EXACT => JsonScalar::Integer,
+        Node::Integer(_) => JsonScalar::WideInteger,
+        Node::Number(text) if is_integer(text) => JsonScalar::HugeNumber,
+        Node::Number(text) => match text.parse::<f64>() {
+            Ok(value) if value.is_finite() => JsonScalar::Fraction,
+            _ => JsonScalar::HugeNumber,
+        },
+        Node::Text(_) | Node::Escaped(_) => JsonScalar::String,
+        Node::Null | Node::Object { .. } | Node::Array { .. } => return None,
+    })
+}
+
+fn is_integer(text: &str) -> bool {
+    !text.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
+}

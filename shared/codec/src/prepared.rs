@@ -1,0 +1,277 @@
+use std::borrow::Cow;
+
+use arrow_array::ArrayRef;
+use arrow_schema::ArrowError;
+use frazil_core::{Error, ErrorKind, Result};
+use frazil_schema::{AvroSchema, Column, FieldMap, JsonShape, MAX_COLUMNS};
+use iceberg::spec::Schema;
+
+use crate::avro::{self, Cursor, Node};
+use crate::builder::Builder;
+use crate::fault::{Decoded, Fault};
+use crate::json::{self, ObjectPlan, Tape};
+use crate::{EncodedRecord, Payload, TimestampRange};
+
+/// What decoding depends on besides the records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DecodeOptions {
+    /// Which instants are believed.
+    pub timestamp_range: TimestampRange,
+    /// How many value columns inferred JSON may give a table.
+    pub max_columns: usize,
+}
+
+impl Default for DecodeOptions {
+    fn default() -> Self {
+        Self { timestamp_range: TimestampRange::default(), max_columns: MAX_COLUMNS }
+    }
+}
+
+/// A record that cannot be read.
+#[derive(Debug)]
+pub struct PoisonRecord {
+    /// Its index among the records.
+    pub index: usize,
+    /// Why, with a stable code.
+    pub error: Error,
+}
+
+/// The decoded records of one topic in one event. First it says which columns they need; once the table has those,
+/// it makes the table's batch of them.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    pub(crate) records: &'a [EncodedRecord<'a>],
+    pub(crate) options: DecodeOptions,
+    pub(crate) writers: Vec<Writer<'a>>,
+    pub(crate) rows: Vec<Row>,
+    poison: Vec<PoisonRecord>,
+}
+
+/// Where a good record's value is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    pub(crate) record: usize,
+    pub(crate) writer: usize,
+    pub(crate) row: usize,
+}
+
+/// The records of one writer schema, or all those of inferred JSON.
+#[derive(Debug)]
+pub(crate) enum Writer<'a> {
+    Avro { schema: &'a AvroSchema, arrays: Vec<ArrayRef>, len: usize },
+    Json { tape: Tape<'a>, shape: JsonShape, roots: Vec<Option<usize>> },
+    /// Only tombstones came.
+    Nothing { len: usize },
+}
+
+/// Decodes the records of one topic in one event, which must be in the order in which the rows are to be.
+///
+/// A record that cannot be decoded is poison and leaves its neighbours alone. Cost: O(bytes).
+///
+/// # Errors
+/// `Internal` only. What is wrong with a record is in [`Prepared::poison`].
+pub fn prepare<'a>(records: &'a [EncodedRecord<'a>], options: DecodeOptions) -> Result<Prepared<'a>> {
+    let mut decoders: Vec<Decoder<'a>> = Vec::new();
+    let mut rows = Vec::with_capacity(records.len());
+    let mut poison = Vec::new();
+    for (index, record) in records.iter().enumerate() {
+        let decoded = timestamp(record, &options.timestamp_range).and_then(|()| {
+            let writer = decoder_of(&mut decoders, records, index);
+            Ok((writer, decoders[writer].push(record.payload, &options.timestamp_range)?))
+        });
+        match decoded {
+            Ok((writer, row)) => rows.push(Row { record: index, writer, row }),
+            Err(fault) => poison.push(PoisonRecord { index, error: fault.into_error() }),
+        }
+    }
+    let writers = decoders.into_iter().map(Decoder::finish).collect::<Result<_, _>>().map_err(internal)?;
+    Ok(Prepared { records, options, writers, rows, poison })
+}
+
+impl<'a> Prepared<'a> {
+    /// The columns that the records need, one list per writer schema in the order of their coming, given what the
+    /// table has (inferred JSON depends on it; Avro does not). To be passed to [`frazil_schema::evolve`].
+    pub fn columns(&self, table: Option<(&Schema, &FieldMap)>) -> Vec<Cow<'a, [Column]>> {
+        let max_columns = self.options.max_columns;
+        self.writers
+            .iter()
+            .map(|writer| match writer {
+                Writer::Avro { schema, .. } => Cow::Borrowed(schema.columns()),
+                Writer::Json { shape, .. } => Cow::Owned(shape.columns(table, max_columns)),
+                Writer::Nothing { .. } => Cow::Borrowed(&[][..]),
+            })
+            .collect()
+    }
+
+    /// The records that cannot be read, by index.
+    pub fn poison(&self) -> &[PoisonRecord] {
+        &self.poison
+    }
+
+    /// The indexes of the records that the batch has, in the order of its rows.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
+        self.rows.iter().map(|row| row.record)
+    }
+
+    /// Keeps only those rows whose record index `keep` says yes to: under `on_error = "suspend"` what comes before
+    /// the first poison record of a partition.
+    pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        self.rows.retain(|row| keep(row.record));
+    }
+
+    /// Makes every record poison whose columns were asked for in list `list` of [`columns`](Self::columns):
+    /// the table refuses their schema. Tombstones stay.
+    pub fn reject(&mut self, list: usize, mut error: impl FnMut() -> Error) {
+        let (records, poison) = (self.records, &mut self.poison);
+        self.rows.retain(|row| {
+            let rejected = row.writer == list && !matches!(records[row.record].payload, Payload::Tombstone);
+            if rejected {
+                poison.push(PoisonRecord { index: row.record, error: error() });
+            }
+            !rejected
+        });
+        self.poison.sort_by_key(|poison| poison.index);
+    }
+}
+
+impl Writer<'_> {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Avro { len, .. } | Self::Nothing { len } => *len,
+            Self::Json { roots, .. } => roots.len(),
+        }
+    }
+}
+
+/// Fills the columns of a JSON writer.
+pub(crate) fn fill_json(
+    tape: &Tape<'_>,
+    roots: &[Option<usize>],
+    columns: &[Column],
+) -> Result<Vec<ArrayRef>> {
+    let plan = ObjectPlan::new(columns);
+    let mut builders: Vec<Builder> = columns.iter().map(|column| Builder::new(&column.data_type)).collect();
+    for root in roots {
+        // Every value was parsed before, so what fails here is not the record's fault.
+        plan.push_row(tape, *root, &mut builders).map_err(|fault| internal(fault.into_error()))?;
+    }
+    builders.iter_mut().map(Builder::finish).collect::<Result<_, _>>().map_err(internal)
+}
+
+enum Decoder<'a> {
+    Avro { schema: &'a AvroSchema, nodes: Vec<(String, Node)>, builders: Vec<Builder>, len: usize },
+    Json { tape: Tape<'a>, roots: Vec<Option<usize>> },
+    Nothing { len: usize },
+}
+
+/// The decoder for the record's payload, made if there is none. Tombstones are rows of the first one, so that a
+/// topic with one schema needs no reordering.
+fn decoder_of<'a>(decoders: &mut Vec<Decoder<'a>>, records: &[EncodedRecord<'a>], index: usize) -> usize {
+    let payload = match records[index].payload {
+        Payload::Tombstone if !decoders.is_empty() => return 0,
+        Payload::Tombstone => records[index..]
+            .iter()
+            .map(|record| record.payload)
+            .find(|payload| !matches!(payload, Payload::Tombstone))
+            .unwrap_or(Payload::Tombstone),
+        payload => payload,
+    };
+    let found = decoders.iter().rposition(|decoder| match (decoder, payload) {
+        (Decoder::Avro { schema, .. }, Payload::Avro { schema: wanted, .. }) => std::ptr::eq(*schema, wanted),
+        (Decoder::Json { .. }, Payload::Json(_)) | (Decoder::Nothing { .. }, Payload::Tombstone) => true,
+        _ => false,
+    });
+    found.unwrap_or_else(|| {
+        decoders.push(match payload {
+            Payload::Avro { schema, .. } => Decoder::Avro {
+                schema,
+                nodes: Node::of_record(schema.fields()),
+                builders: schema.columns().iter().map(|column| Builder::new(&column.data_type)).collect(),
+                len: 0,
+            },
+            Payload::Json(_) => Decoder::Json { tape: Tape::default(), roots: Vec::new() },
+            Payload::Tombstone => Decoder::Nothing { len: 0 },
+        });
+        decoders.len() - 1
+    })
+}
+
+impl<'a> Decoder<'a> {
+    /// Appends a row and answers its index. On an error nothing is appended.
+    fn push(&mut self, payload: Payload<'a>, range: &TimestampRange) -> Decoded<usize> {
+        match (self, payload) {
+            (Self::Avro { nodes, builders, len, .. }, Payload::Avro { body, .. }) => {
+                let mut cursor = Cursor::new(body);
+                let decoded =
+                    avro::decode_fields(nodes, builders, &mut cursor, range).and_then(|()| cursor.finish());
+                if let Err(fault) = decoded {
+                    builders.iter_mut().for_each(|builder| builder.truncate(*len));
+                    return Err(fault);
+                }
+                *len += 1;
+                Ok(*len - 1)
+            }
+            (Self::Avro { builders, len, .. }, _) => {
+                builders.iter_mut().for_each(Builder::push_null);
+                *len += 1;
+                Ok(*len - 1)
+            }
+            (Self::Json { tape, roots }, Payload::Json(document)) => {
+                let root = tape.parse(document)?;
+                match tape.node(root) {
+                    json::Node::Object { .. } | json::Node::Null => {}
+                    _ => {
+                        return Err(Fault::new("json.not_an_object", "the JSON value is not an object")
+                            .with_hint("only an object's fields can become columns"));
+                    }
+                }
+                roots.push(Some(root));
+                Ok(roots.len() - 1)
+            }
+            (Self::Json { roots, .. }, _) => {
+                roots.push(None);
+                Ok(roots.len() - 1)
+            }
+            (Self::Nothing { len }, _) => {
+                *len += 1;
+                Ok(*len - 1)
+            }
+        }
+    }
+
+    fn finish(self) -> Result<Writer<'a>, ArrowError> {
+        Ok(match self {
+            Self::Avro { schema, mut builders, len, .. } => {
+                let arrays = builders.iter_mut().map(Builder::finish).collect::<Result<_, _>>()?;
+                Writer::Avro { schema, arrays, len }
+            }
+            Self::Json { tape, roots } => {
+                let mut shape = JsonShape::default();
+                for root in roots.iter().flatten() {
+                    json::observe(&tape, *root, &mut shape);
+                }
+                Writer::Json { tape, shape, roots }
+            }
+            Self::Nothing { len } => Writer::Nothing { len },
+        })
+    }
+}
+
+fn timestamp(record: &EncodedRecord<'_>, range: &TimestampRange) -> Decoded<()> {
+    kafka_timestamp(record, range).map(|_| ())
+}
+
+/// The record's `_kafka_timestamp` in microseconds.
+pub(crate) fn kafka_timestamp(record: &EncodedRecord<'_>, range: &TimestampRange) -> Decoded<Option<i64>> {
+    match record.timestamp_ms {
+        None | Some(-1) => Ok(None),
+        Some(millis) => range
+            .micros(millis, frazil_schema::TimestampUnit::Millis)
+            .map(Some)
+            .map_err(|fault| fault.inside(frazil_schema::KafkaColumns::TIMESTAMP)),
+    }
+}
+
+pub(crate) fn internal(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::new(ErrorKind::Internal, "build a record batch", error.to_string()).with_source(error)
+}

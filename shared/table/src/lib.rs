@@ -49,7 +49,9 @@ pub use rows::{
 pub use snapshot::{MANIFEST_TARGET_BYTES, MANIFESTS_TO_MERGE, SnapshotRetention};
 pub use stage::{StageRequest, Staged, stage};
 pub use state::{StateEntry, StateStore};
-pub use storage::{MAX_ATTRIBUTES_BYTES, ObjectHead, ObjectInfo, ObjectStorage, Page, list_all};
+pub use storage::{
+    MAX_ATTRIBUTES_BYTES, ObjectHead, ObjectInfo, ObjectStorage, Page, check_attributes, list_all,
+};
 pub use topic_state::{Cause, STATE_FORMAT, SuspendedTopic, TopicState};
 pub use warehouse::{LoadedTable, Warehouse};
 

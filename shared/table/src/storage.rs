@@ -2,7 +2,7 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use frazil_core::{Result, TimestampMs};
+use frazil_core::{Error, ErrorKind, Result, TimestampMs};
 
 /// Objects under full locations such as `file:///warehouse/kafka/orders-0190/data/x.parquet`: a directory or a bucket.
 ///
@@ -19,8 +19,9 @@ use frazil_core::{Result, TimestampMs};
 /// once), `Invalid` (the location cannot be one of this storage's), `Internal` (damaged).
 #[async_trait]
 pub trait ObjectStorage: Send + Sync + Debug {
-    /// Writes an object, replacing one of that name. `attributes` is a short text (at most
-    /// [`MAX_ATTRIBUTES_BYTES`]) that can be read without the object.
+    /// Writes an object, replacing one of that name. `attributes` is a short text that can be read without the
+    /// object; one that [`check_attributes`] refuses is `Invalid`. While a name is replaced, `head` may show the
+    /// attributes of either object: names are used once.
     async fn put(&self, location: &str, bytes: Bytes, attributes: Option<&str>) -> Result<()>;
 
     /// Reads an object of at most `limit_bytes`; `None` when there is none. A larger one is `Internal`.
@@ -42,6 +43,26 @@ pub trait ObjectStorage: Send + Sync + Debug {
 
 /// The most that S3 stores as an object's metadata is 2 KB, names included.
 pub const MAX_ATTRIBUTES_BYTES: usize = 1_800;
+
+/// Refuses attributes that S3 would not give back as they are: they travel in an HTTP header, so they are printable
+/// ASCII without spaces at either end, at most [`MAX_ATTRIBUTES_BYTES`].
+pub fn check_attributes(attributes: Option<&str>) -> Result<()> {
+    let Some(text) = attributes else { return Ok(()) };
+    let reason = if text.len() > MAX_ATTRIBUTES_BYTES {
+        format!("they have {} bytes, more than {MAX_ATTRIBUTES_BYTES}", text.len())
+    } else if !text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        format!("{text:?} is not printable ASCII")
+    } else if text.starts_with(' ') || text.ends_with(' ') {
+        format!("{text:?} starts or ends with a space")
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(
+        ErrorKind::Invalid,
+        "store an object's attributes",
+        reason,
+    ))
+}
 
 /// An object in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]

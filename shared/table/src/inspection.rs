@@ -20,5 +20,6 @@ pub use reconcile::{
 pub use scan::{MAX_FILES_PLANNED, ScanRequest, ScannedRows, scan_rows};
 pub use shelves::{Kept, KeptClaim, Place, find_kept, list_kept};
 pub use status::{
-    DeadLetterStatus, Heap, PartitionStatus, TableStatus, TopicStatus, topic_status, topic_statuses,
+    DeadLetterStatus, Heap, PartitionStatus, SuspensionStatus, TableStatus, TopicStatus, topic_status,
+    topic_statuses,
 };

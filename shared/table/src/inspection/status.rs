@@ -11,7 +11,7 @@ use super::overview::summary_total_rows;
 use super::shelves::{Kept, Named, Place, list_place, pending_by_table};
 use crate::ledger::{Ledger, PartitionLedger};
 use crate::outbox;
-use crate::topic_state::{SuspendedTopic, TopicState};
+use crate::topic_state::TopicState;
 use crate::warehouse::Warehouse;
 
 /// How a topic stands.
@@ -24,7 +24,7 @@ pub struct TopicStatus {
     /// The topic's present life.
     pub epoch: Epoch,
     /// Why it is suspended; `None`: it runs.
-    pub suspended: Option<SuspendedTopic>,
+    pub suspended: Option<SuspensionStatus>,
     /// Until when an announced replay holds.
     pub replay_until_ms: Option<TimestampMs>,
     /// Age of the oldest record that has arrived and cannot be seen yet; 0 when nothing waits.
@@ -37,6 +37,17 @@ pub struct TopicStatus {
     pub quarantine: Heap,
     /// The tables that it feeds.
     pub tables: Vec<TableStatus>,
+}
+
+/// A suspension and its reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SuspensionStatus {
+    /// Why; the stable name of [`Cause`](crate::Cause).
+    pub cause: &'static str,
+    /// Why, in words, with what to do.
+    pub message: String,
+    /// Since when.
+    pub since_ms: TimestampMs,
 }
 
 /// Objects that are kept somewhere.
@@ -163,7 +174,11 @@ async fn status_of(warehouse: &Warehouse, state: TopicState) -> Result<TopicStat
         source: state.source,
         topic: state.topic,
         epoch: state.epoch,
-        suspended: state.suspended,
+        suspended: state.suspended.map(|suspended| SuspensionStatus {
+            cause: suspended.cause.as_str(),
+            message: suspended.message,
+            since_ms: suspended.since,
+        }),
         replay_until_ms: state.replay_until.filter(|until| now < *until),
         freshness_ms: u64::try_from(freshness).unwrap_or(u64::MAX),
         parked,

@@ -131,8 +131,8 @@ impl Ingest {
 
         let mut unreadable: BTreeMap<usize, &Error> =
             framed.poison.iter().map(|(place, error)| (*place, error)).collect();
-        let codec_poison: Vec<(usize, Error)> = prepared.take_poison();
-        unreadable.extend(codec_poison.iter().map(|(index, error)| (framed.places[*index], error)));
+        let undecodable = prepared.take_poison();
+        unreadable.extend(undecodable.iter().map(|poison| (framed.places[poison.index], &poison.error)));
 
         let stops = match self.judge(topic, &records, &unreadable).await? {
             Judged::Go(stops) => stops,

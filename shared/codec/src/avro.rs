@@ -28,7 +28,10 @@ pub(crate) enum Node {
     Text,
     Fixed(usize),
     Enum(Vec<String>),
-    Decimal { limit: i128, size: Option<usize> },
+    Decimal {
+        limit: i128,
+        size: Option<usize>,
+    },
     Date,
     TimeMillis,
     TimeMicros,
@@ -38,16 +41,26 @@ pub(crate) enum Node {
     /// A record without columns: a boolean that says it is there.
     Present(Vec<AvroType>),
     Struct(Vec<(String, Node)>),
-    List { item: Box<Node>, empty_items: bool },
+    List {
+        item: Box<Node>,
+        empty_items: bool,
+    },
     Map(Box<Node>),
-    Optional { null: Option<usize>, value: usize, inner: Box<Node> },
+    Optional {
+        null: Option<usize>,
+        value: usize,
+        inner: Box<Node>,
+    },
     /// A struct of which one field, the branch, is set.
     Choice(Vec<(String, Node)>),
 }
 
 impl Node {
     pub(crate) fn of_record(fields: &[AvroField]) -> Vec<(String, Self)> {
-        fields.iter().map(|field| (field.name.clone(), Self::new(&field.data_type))).collect()
+        fields
+            .iter()
+            .map(|field| (field.name.clone(), Self::new(&field.data_type)))
+            .collect()
     }
 
     fn new(data_type: &AvroType) -> Self {
@@ -66,9 +79,10 @@ impl Node {
             AvroType::Fixed(size) => Self::Fixed(*size),
             AvroType::Duration => Self::Fixed(12),
             AvroType::Enum(symbols) => Self::Enum(symbols.clone()),
-            AvroType::Decimal { precision, size, .. } => {
-                Self::Decimal { limit: 10i128.pow((*precision).min(38)), size: *size }
-            }
+            AvroType::Decimal { precision, size, .. } => Self::Decimal {
+                limit: 10i128.pow((*precision).min(38)),
+                size: *size,
+            },
             AvroType::Date => Self::Date,
             AvroType::TimeMillis => Self::TimeMillis,
             AvroType::TimeMicros => Self::TimeMicros,
@@ -83,13 +97,18 @@ impl Node {
                     Self::Struct(nodes)
                 }
             }
-            AvroType::Array(items) => {
-                Self::List { item: Box::new(Self::new(items)), empty_items: cursor::may_be_empty(items) }
-            }
+            AvroType::Array(items) => Self::List {
+                item: Box::new(Self::new(items)),
+                empty_items: cursor::may_be_empty(items),
+            },
             AvroType::Map(values) => Self::Map(Box::new(Self::new(values))),
             AvroType::Union(branches) => match data_type.only_branch() {
                 Some(only) => {
-                    let position = |null| branches.iter().position(|b| (b.data_type == AvroType::Null) == null);
+                    let position = |null| {
+                        branches
+                            .iter()
+                            .position(|b| (b.data_type == AvroType::Null) == null)
+                    };
                     Self::Optional {
                         null: position(true),
                         value: position(false).unwrap_or(0),
@@ -103,7 +122,12 @@ impl Node {
 }
 
 /// Decodes one value into its column. On an error the column may hold a part of it: cut it back.
-pub(crate) fn decode(node: &Node, builder: &mut Builder, cursor: &mut Cursor<'_>, range: &TimestampRange) -> Decoded<()> {
+pub(crate) fn decode(
+    node: &Node,
+    builder: &mut Builder,
+    cursor: &mut Cursor<'_>,
+    range: &TimestampRange,
+) -> Decoded<()> {
     match (node, &mut builder.values) {
         (Node::Boolean, Values::Boolean(values)) => values.append(cursor.boolean()?),
         (Node::Int, Values::Int(values)) => values.push(cursor.int()?),
@@ -115,9 +139,15 @@ pub(crate) fn decode(node: &Node, builder: &mut Builder, cursor: &mut Cursor<'_>
         (Node::Text, Values::Text(values)) => values.push(cursor.text()?.as_bytes())?,
         (Node::Enum(symbols), Values::Text(values)) => {
             let index = cursor.long()?;
-            let symbol = usize::try_from(index).ok().and_then(|index| symbols.get(index)).ok_or_else(|| {
-                Fault::new("avro.invalid", format!("enum symbol {index} of {}", symbols.len()))
-            })?;
+            let symbol = usize::try_from(index)
+                .ok()
+                .and_then(|index| symbols.get(index))
+                .ok_or_else(|| {
+                    Fault::new(
+                        "avro.invalid",
+                        format!("enum symbol {index} of {}", symbols.len()),
+                    )
+                })?;
             values.push(symbol.as_bytes())?;
         }
         (Node::Decimal { limit, size }, Values::Decimal { values: decimals, .. }) => {
@@ -212,7 +242,9 @@ pub(crate) fn decode_fields(
     let mut builders = builders.iter_mut();
     for (name, node) in fields {
         if let Node::Columnless(data_type) = node {
-            cursor.skip_columnless(data_type).map_err(|fault| fault.inside(name))?;
+            cursor
+                .skip_columnless(data_type)
+                .map_err(|fault| fault.inside(name))?;
             continue;
         }
         let builder = builders.next().ok_or_else(mismatch)?;

@@ -42,21 +42,35 @@ impl Prepared<'_> {
         let arrow_schema = Arc::new(schema_to_arrow_schema(table.schema).map_err(internal)?);
         let target = table.schema.as_struct();
         let mut writers = Vec::with_capacity(self.writers.len());
-        for (writer, columns) in self.writers.iter().zip(self.columns(Some((table.schema, table.fields)))) {
+        for (writer, columns) in self
+            .writers
+            .iter()
+            .zip(self.columns(Some((table.schema, table.fields))))
+        {
             let arrays = match writer {
                 Writer::Avro { arrays, .. } => arrays.clone(),
                 Writer::Json { tape, roots, .. } => fill_json(tape, roots, &columns)?,
                 Writer::Nothing { .. } => Vec::new(),
             };
             let projection = Projection { fields: table.fields };
-            writers.push(projection.columns(target, arrow_schema.fields(), &columns, &arrays, &FieldPath::value(), writer.len())?);
+            writers.push(projection.columns(
+                target,
+                arrow_schema.fields(),
+                &columns,
+                &arrays,
+                &FieldPath::value(),
+                writer.len(),
+            )?);
         }
         let mut kafka = self.kafka_columns(table)?;
         let mut arrays = Vec::with_capacity(target.fields().len());
         for (index, (field, arrow)) in target.fields().iter().zip(arrow_schema.fields()).enumerate() {
             arrays.push(match kafka.remove(&field.id) {
                 Some(array) => Projection { fields: table.fields }.cast(array, arrow.data_type())?,
-                None => self.in_order(writers.iter().map(|columns| columns[index].as_ref()), arrow.data_type())?,
+                None => self.in_order(
+                    writers.iter().map(|columns| columns[index].as_ref()),
+                    arrow.data_type(),
+                )?,
             });
         }
         RecordBatch::try_new(arrow_schema, arrays).map_err(internal)
@@ -78,11 +92,19 @@ impl Prepared<'_> {
             return Ok(only.clone());
         }
         let none = new_null_array(data_type, 1);
-        let sources: Vec<&dyn Array> = columns.iter().map(|column| column.unwrap_or(&none).as_ref()).collect();
+        let sources: Vec<&dyn Array> = columns
+            .iter()
+            .map(|column| column.unwrap_or(&none).as_ref())
+            .collect();
         let places: Vec<(usize, usize)> = self
             .rows
             .iter()
-            .map(|row| (row.writer, if columns[row.writer].is_some() { row.row } else { 0 }))
+            .map(|row| {
+                (
+                    row.writer,
+                    if columns[row.writer].is_some() { row.row } else { 0 },
+                )
+            })
             .collect();
         interleave(&sources, &places).map_err(internal)
     }
@@ -93,18 +115,28 @@ impl Prepared<'_> {
         let mut columns = HashMap::new();
         for column in table.kafka.columns() {
             let path = column.path(&FieldPath::kafka());
-            let id = table.fields.get(&path).filter(|id| table.schema.field_by_id(*id).is_some());
+            let id = table
+                .fields
+                .get(&path)
+                .filter(|id| table.schema.field_by_id(*id).is_some());
             let id = id.ok_or_else(|| missing(&path))?;
             let array: ArrayRef = match column.source.as_str() {
                 KafkaColumns::PARTITION => {
                     Arc::new(records().map(|record| record.partition.0).collect::<Int32Array>())
                 }
-                KafkaColumns::OFFSET => Arc::new(records().map(|record| record.offset.0).collect::<Int64Array>()),
+                KafkaColumns::OFFSET => {
+                    Arc::new(records().map(|record| record.offset.0).collect::<Int64Array>())
+                }
                 KafkaColumns::TIMESTAMP => {
                     // Out of range is poison, so it is in no row.
-                    let micros = records()
-                        .map(|record| kafka_timestamp(record, &self.options.timestamp_range).unwrap_or_default());
-                    Arc::new(micros.collect::<TimestampMicrosecondArray>().with_timezone("+00:00"))
+                    let micros = records().map(|record| {
+                        kafka_timestamp(record, &self.options.timestamp_range).unwrap_or_default()
+                    });
+                    Arc::new(
+                        micros
+                            .collect::<TimestampMicrosecondArray>()
+                            .with_timezone("+00:00"),
+                    )
                 }
                 KafkaColumns::EPOCH => Arc::new(Int32Array::from_value(table.epoch.0, self.rows.len())),
                 KafkaColumns::KEY => Arc::new(self.keys()),
@@ -114,15 +146,20 @@ impl Prepared<'_> {
                 }
                 KafkaColumns::TOMBSTONE => {
                     let mut builder = BooleanBuilder::with_capacity(self.rows.len());
-                    records().for_each(|r| builder.append_value(matches!(r.payload, crate::Payload::Tombstone)));
+                    records()
+                        .for_each(|r| builder.append_value(matches!(r.payload, crate::Payload::Tombstone)));
                     Arc::new(builder.finish())
                 }
-                KafkaColumns::TOPIC => {
-                    Arc::new(records().map(|_| Some(table.topic.as_str())).collect::<StringArray>())
-                }
-                KafkaColumns::TIMESTAMP_TYPE => {
-                    Arc::new(records().map(|record| record.timestamp_type).collect::<StringArray>())
-                }
+                KafkaColumns::TOPIC => Arc::new(
+                    records()
+                        .map(|_| Some(table.topic.as_str()))
+                        .collect::<StringArray>(),
+                ),
+                KafkaColumns::TIMESTAMP_TYPE => Arc::new(
+                    records()
+                        .map(|record| record.timestamp_type)
+                        .collect::<StringArray>(),
+                ),
                 _ => return Err(missing(&path)),
             };
             columns.insert(id, array);
@@ -131,7 +168,11 @@ impl Prepared<'_> {
     }
 
     fn keys(&self) -> StringArray {
-        let bytes = self.rows.iter().map(|row| self.records[row.record].key.map_or(0, <[u8]>::len)).sum();
+        let bytes = self
+            .rows
+            .iter()
+            .map(|row| self.records[row.record].key.map_or(0, <[u8]>::len))
+            .sum();
         let mut builder = StringBuilder::with_capacity(self.rows.len(), bytes);
         for row in &self.rows {
             let key = self.records[row.record].key;
@@ -152,22 +193,35 @@ impl Prepared<'_> {
         let names: StringArray = lists.clone().flatten().map(|(name, _)| Some(*name)).collect();
         let values: LargeBinaryArray = lists.clone().flatten().map(|(_, value)| *value).collect();
         let arrays: Vec<ArrayRef> = vec![Arc::new(names), Arc::new(values)];
-        let fields: Fields = arrays.iter().map(|array| Field::new("", array.data_type().clone(), true)).collect();
+        let fields: Fields = arrays
+            .iter()
+            .map(|array| Field::new("", array.data_type().clone(), true))
+            .collect();
         let headers: ArrayRef = Arc::new(StructArray::try_new(fields, arrays, None).map_err(internal)?);
         let element = Arc::new(Field::new("", headers.data_type().clone(), true));
         let ends = OffsetBuffer::from_lengths(lists.map(Vec::len));
         let array: ArrayRef = Arc::new(ListArray::try_new(element, ends, headers, None).map_err(internal)?);
         let arrow = iceberg::arrow::type_to_arrow_type(&field.field_type).map_err(internal)?;
-        let columns = KafkaColumns { headers: true, ..*table.kafka }.columns();
-        let column = columns.iter().find(|column| column.source == KafkaColumns::HEADERS);
+        let columns = KafkaColumns {
+            headers: true,
+            ..*table.kafka
+        }
+        .columns();
+        let column = columns
+            .iter()
+            .find(|column| column.source == KafkaColumns::HEADERS);
         let column = column.ok_or_else(|| missing(path))?;
         Projection { fields: table.fields }.value(&field.field_type, &arrow, &column.data_type, array, path)
     }
 }
 
 fn missing(path: &FieldPath) -> Error {
-    Error::new(ErrorKind::Conflict, "build a record batch", format!("the table has no column for `{path}` yet"))
-        .with_hint("evolve the table's schema first")
+    Error::new(
+        ErrorKind::Conflict,
+        "build a record batch",
+        format!("the table has no column for `{path}` yet"),
+    )
+    .with_hint("evolve the table's schema first")
 }
 
 /// Puts a writer's columns where the table has them, at every level, and widens them to the table's types. Shares
@@ -187,8 +241,12 @@ impl Projection<'_> {
         parent: &FieldPath,
         len: usize,
     ) -> Result<Vec<Option<ArrayRef>>> {
-        let positions: HashMap<i32, usize> =
-            target.fields().iter().enumerate().map(|(position, field)| (field.id, position)).collect();
+        let positions: HashMap<i32, usize> = target
+            .fields()
+            .iter()
+            .enumerate()
+            .map(|(position, field)| (field.id, position))
+            .collect();
         let mut projected = vec![None; target.fields().len()];
         for (column, array) in columns.iter().zip(arrays) {
             debug_assert_eq!(array.len(), len, "columns of one writer are equally long");
@@ -197,8 +255,13 @@ impl Projection<'_> {
             let position = position.ok_or_else(|| missing(&path))?;
             let field = &target.fields()[position];
             let data_type = arrow[position].data_type();
-            projected[position] =
-                Some(self.value(&field.field_type, data_type, &column.data_type, array.clone(), &path)?);
+            projected[position] = Some(self.value(
+                &field.field_type,
+                data_type,
+                &column.data_type,
+                array.clone(),
+                &path,
+            )?);
         }
         Ok(projected)
     }
@@ -226,7 +289,8 @@ impl Projection<'_> {
                 )?;
                 let nulls = array.nulls().cloned();
                 Ok(Arc::new(
-                    ListArray::try_new(element.clone(), array.offsets().clone(), values, nulls).map_err(internal)?,
+                    ListArray::try_new(element.clone(), array.offsets().clone(), values, nulls)
+                        .map_err(internal)?,
                 ))
             }
             (Type::Map(map), DataType::Map(entry, sorted), ColumnType::Map(_, inner)) => {
@@ -270,7 +334,9 @@ impl Projection<'_> {
             .map(|(child, field)| child.unwrap_or_else(|| new_null_array(field.data_type(), len)))
             .collect();
         let nulls: Option<NullBuffer> = array.nulls().cloned();
-        Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), children, nulls, len).map_err(internal)?))
+        Ok(Arc::new(
+            StructArray::try_new_with_length(fields.clone(), children, nulls, len).map_err(internal)?,
+        ))
     }
 
     /// The promotions of Iceberg v2.
@@ -283,12 +349,18 @@ impl Projection<'_> {
             (DataType::Int32, DataType::Int64) => {
                 Arc::new(downcast::<Int32Array>(&array)?.unary::<_, arrow_array::types::Int64Type>(i64::from))
             }
-            (DataType::Float32, DataType::Float64) => {
-                Arc::new(downcast::<Float32Array>(&array)?.unary::<_, arrow_array::types::Float64Type>(f64::from))
-            }
-            (DataType::Decimal128(_, from_scale), DataType::Decimal128(precision, scale)) if from_scale == scale => {
+            (DataType::Float32, DataType::Float64) => Arc::new(
+                downcast::<Float32Array>(&array)?.unary::<_, arrow_array::types::Float64Type>(f64::from),
+            ),
+            (DataType::Decimal128(_, from_scale), DataType::Decimal128(precision, scale))
+                if from_scale == scale =>
+            {
                 let array = downcast::<Decimal128Array>(&array)?.clone();
-                Arc::new(array.with_precision_and_scale(*precision, *scale).map_err(internal)?)
+                Arc::new(
+                    array
+                        .with_precision_and_scale(*precision, *scale)
+                        .map_err(internal)?,
+                )
             }
             _ => return Err(mismatch(&array, to)),
         })
@@ -297,7 +369,11 @@ impl Projection<'_> {
 
 fn downcast<T: 'static>(array: &ArrayRef) -> Result<&T> {
     array.as_any().downcast_ref().ok_or_else(|| {
-        Error::new(ErrorKind::Internal, "build a record batch", format!("a column is {} inside", array.data_type()))
+        Error::new(
+            ErrorKind::Internal,
+            "build a record batch",
+            format!("a column is {} inside", array.data_type()),
+        )
     })
 }
 

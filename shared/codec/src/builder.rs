@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int32Array,
-    Int64Array, LargeBinaryArray, ListArray, MapArray, StringArray, StructArray, TimestampMicrosecondArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array,
+    Int32Array, Int64Array, LargeBinaryArray, ListArray, MapArray, StringArray, StructArray,
+    TimestampMicrosecondArray,
 };
 use arrow_buffer::{
     BooleanBuffer, BooleanBufferBuilder, Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer,
@@ -28,14 +29,24 @@ pub(crate) enum Values {
     Long(Vec<i64>),
     Float(Vec<f32>),
     Double(Vec<f64>),
-    Decimal { values: Vec<i128>, precision: u8, scale: i8 },
+    Decimal {
+        values: Vec<i128>,
+        precision: u8,
+        scale: i8,
+    },
     Date(Vec<i32>),
-    Timestamp { values: Vec<i64>, utc: bool },
+    Timestamp {
+        values: Vec<i64>,
+        utc: bool,
+    },
     Text(Bytes),
     Binary(Bytes),
     Struct(Vec<Builder>),
     List(Items),
-    Map { items: Items, keys: Bytes },
+    Map {
+        items: Items,
+        keys: Bytes,
+    },
 }
 
 /// Byte strings, one after the other.
@@ -54,7 +65,10 @@ pub(crate) struct Items {
 
 impl Bytes {
     fn new() -> Self {
-        Self { ends: vec![0], data: Vec::new() }
+        Self {
+            ends: vec![0],
+            data: Vec::new(),
+        }
     }
 
     #[inline]
@@ -81,7 +95,10 @@ impl Bytes {
 
     fn take(&mut self) -> (OffsetBuffer<i32>, Buffer) {
         let ends = std::mem::replace(&mut self.ends, vec![0]);
-        (OffsetBuffer::new(ScalarBuffer::from(ends)), Buffer::from_vec(std::mem::take(&mut self.data)))
+        (
+            OffsetBuffer::new(ScalarBuffer::from(ends)),
+            Buffer::from_vec(std::mem::take(&mut self.data)),
+        )
     }
 }
 
@@ -132,21 +149,41 @@ impl Builder {
                     scale: i8::try_from(*scale).unwrap_or(0),
                 },
                 P::Date => Values::Date(Vec::new()),
-                P::Timestamp => Values::Timestamp { values: Vec::new(), utc: false },
-                P::Timestamptz => Values::Timestamp { values: Vec::new(), utc: true },
+                P::Timestamp => Values::Timestamp {
+                    values: Vec::new(),
+                    utc: false,
+                },
+                P::Timestamptz => Values::Timestamp {
+                    values: Vec::new(),
+                    utc: true,
+                },
                 P::Binary | P::Fixed(_) => Values::Binary(Bytes::new()),
-                P::String | P::Uuid | P::Time | P::TimestampNs | P::TimestamptzNs => Values::Text(Bytes::new()),
+                P::String | P::Uuid | P::Time | P::TimestampNs | P::TimestamptzNs => {
+                    Values::Text(Bytes::new())
+                }
             },
-            ColumnType::Struct(columns) => {
-                Values::Struct(columns.iter().map(|column| Self::new(&column.data_type)).collect())
-            }
-            ColumnType::List(element) => Values::List(Items { ends: vec![0], element: Box::new(Self::new(element)) }),
+            ColumnType::Struct(columns) => Values::Struct(
+                columns
+                    .iter()
+                    .map(|column| Self::new(&column.data_type))
+                    .collect(),
+            ),
+            ColumnType::List(element) => Values::List(Items {
+                ends: vec![0],
+                element: Box::new(Self::new(element)),
+            }),
             ColumnType::Map(_, value) => Values::Map {
-                items: Items { ends: vec![0], element: Box::new(Self::new(value)) },
+                items: Items {
+                    ends: vec![0],
+                    element: Box::new(Self::new(value)),
+                },
                 keys: Bytes::new(),
             },
         };
-        Self { validity: NullBufferBuilder::new(0), values }
+        Self {
+            validity: NullBufferBuilder::new(0),
+            values,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -210,9 +247,17 @@ impl Builder {
             Values::Double(values) => Arc::new(Float64Array::try_new(std::mem::take(values).into(), nulls)?),
             Values::Timestamp { values, utc } => {
                 let array = TimestampMicrosecondArray::try_new(std::mem::take(values).into(), nulls)?;
-                Arc::new(if *utc { array.with_timezone("+00:00") } else { array })
+                Arc::new(if *utc {
+                    array.with_timezone("+00:00")
+                } else {
+                    array
+                })
             }
-            Values::Decimal { values, precision, scale } => Arc::new(
+            Values::Decimal {
+                values,
+                precision,
+                scale,
+            } => Arc::new(
                 Decimal128Array::try_new(std::mem::take(values).into(), nulls)?
                     .with_precision_and_scale(*precision, *scale)?,
             ),
@@ -225,13 +270,21 @@ impl Builder {
                 Arc::new(large(&BinaryArray::try_new(ends, data, nulls)?))
             }
             Values::Struct(children) => {
-                let arrays = children.iter_mut().map(Self::finish).collect::<Result<Vec<_>, _>>()?;
+                let arrays = children
+                    .iter_mut()
+                    .map(Self::finish)
+                    .collect::<Result<Vec<_>, _>>()?;
                 let fields: Fields = arrays.iter().map(|array| stand_in(array)).collect();
                 Arc::new(StructArray::try_new_with_length(fields, arrays, nulls, len)?)
             }
             Values::List(items) => {
                 let element = items.element.finish()?;
-                Arc::new(ListArray::try_new(Arc::new(stand_in(&element)), items.take_ends(), element, nulls)?)
+                Arc::new(ListArray::try_new(
+                    Arc::new(stand_in(&element)),
+                    items.take_ends(),
+                    element,
+                    nulls,
+                )?)
             }
             Values::Map { items, keys } => {
                 let (ends, data) = keys.take();
@@ -240,7 +293,13 @@ impl Builder {
                 let fields: Fields = vec![stand_in(&keys).with_nullable(false), stand_in(&values)].into();
                 let entries = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
                 let entry = Arc::new(Field::new("", DataType::Struct(fields), false));
-                Arc::new(MapArray::try_new(entry, items.take_ends(), entries, nulls, false)?)
+                Arc::new(MapArray::try_new(
+                    entry,
+                    items.take_ends(),
+                    entries,
+                    nulls,
+                    false,
+                )?)
             }
         })
     }

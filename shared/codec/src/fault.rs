@@ -16,7 +16,12 @@ pub(crate) type Decoded<T> = Result<T, Box<Fault>>;
 impl Fault {
     #[cold]
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Box<Self> {
-        Box::new(Self { code, message: message.into(), hint: None, path: Vec::new() })
+        Box::new(Self {
+            code,
+            message: message.into(),
+            hint: None,
+            path: Vec::new(),
+        })
     }
 
     #[cold]
@@ -40,7 +45,11 @@ impl Fault {
             }
             path.push_str(step);
         }
-        let message = if path.is_empty() { self.message } else { format!("field `{path}`: {}", self.message) };
+        let message = if path.is_empty() {
+            self.message
+        } else {
+            format!("field `{path}`: {}", self.message)
+        };
         let mut error = Error::new(ErrorKind::Poison, "decode the record", message).with_code(self.code);
         if !path.is_empty() {
             error = error.with_context("field", path);

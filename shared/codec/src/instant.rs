@@ -18,7 +18,10 @@ pub struct TimestampRange {
 impl Default for TimestampRange {
     /// The years 1 to 9999: what every reader can show.
     fn default() -> Self {
-        Self { first_micros: -62_135_596_800_000_000, last_micros: 253_402_300_799_999_999 }
+        Self {
+            first_micros: -62_135_596_800_000_000,
+            last_micros: 253_402_300_799_999_999,
+        }
     }
 }
 
@@ -44,7 +47,10 @@ impl TimestampRange {
         if (first..=last).contains(&i64::from(days)) {
             return Ok(days);
         }
-        Err(Fault::new("value.date_out_of_range", format!("day {days} after 1970-01-01 is outside the believed range")))
+        Err(Fault::new(
+            "value.date_out_of_range",
+            format!("day {days} after 1970-01-01 is outside the believed range"),
+        ))
     }
 }
 
@@ -58,7 +64,10 @@ fn out_of_range(value: i64, unit: TimestampUnit) -> Box<Fault> {
     let singular = name(unit).trim_end_matches('s');
     let fault = Fault::new(
         "value.timestamp_out_of_range",
-        format!("{value} {} after 1970 is outside the topic's timestamp range", name(unit)),
+        format!(
+            "{value} {} after 1970 is outside the topic's timestamp range",
+            name(unit)
+        ),
     );
     let wide = i128::from(value);
     let likely = [

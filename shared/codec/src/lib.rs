@@ -46,6 +46,8 @@ mod instant;
 mod json;
 mod prepared;
 mod record;
+#[cfg(test)]
+mod tests;
 
 pub use batch::TargetTable;
 pub use instant::TimestampRange;

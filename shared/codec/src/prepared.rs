@@ -23,7 +23,10 @@ pub struct DecodeOptions {
 
 impl Default for DecodeOptions {
     fn default() -> Self {
-        Self { timestamp_range: TimestampRange::default(), max_columns: MAX_COLUMNS }
+        Self {
+            timestamp_range: TimestampRange::default(),
+            max_columns: MAX_COLUMNS,
+        }
     }
 }
 
@@ -58,8 +61,16 @@ pub(crate) struct Row {
 /// The records of one writer schema, or all those of inferred JSON.
 #[derive(Debug)]
 pub(crate) enum Writer<'a> {
-    Avro { schema: &'a AvroSchema, arrays: Vec<ArrayRef>, len: usize },
-    Json { tape: Tape<'a>, shape: JsonShape, roots: Vec<Option<usize>> },
+    Avro {
+        schema: &'a AvroSchema,
+        arrays: Vec<ArrayRef>,
+        len: usize,
+    },
+    Json {
+        tape: Tape<'a>,
+        shape: JsonShape,
+        roots: Vec<Option<usize>>,
+    },
     /// Only tombstones came.
     Nothing { len: usize },
 }
@@ -77,15 +88,35 @@ pub fn prepare<'a>(records: &'a [EncodedRecord<'a>], options: DecodeOptions) -> 
     for (index, record) in records.iter().enumerate() {
         let decoded = timestamp(record, &options.timestamp_range).and_then(|()| {
             let writer = decoder_of(&mut decoders, records, index);
-            Ok((writer, decoders[writer].push(record.payload, &options.timestamp_range)?))
+            Ok((
+                writer,
+                decoders[writer].push(record.payload, &options.timestamp_range)?,
+            ))
         });
         match decoded {
-            Ok((writer, row)) => rows.push(Row { record: index, writer, row }),
-            Err(fault) => poison.push(PoisonRecord { index, error: fault.into_error() }),
+            Ok((writer, row)) => rows.push(Row {
+                record: index,
+                writer,
+                row,
+            }),
+            Err(fault) => poison.push(PoisonRecord {
+                index,
+                error: fault.into_error(),
+            }),
         }
     }
-    let writers = decoders.into_iter().map(Decoder::finish).collect::<Result<_, _>>().map_err(internal)?;
-    Ok(Prepared { records, options, writers, rows, poison })
+    let writers = decoders
+        .into_iter()
+        .map(Decoder::finish)
+        .collect::<Result<_, _>>()
+        .map_err(internal)?;
+    Ok(Prepared {
+        records,
+        options,
+        writers,
+        rows,
+        poison,
+    })
 }
 
 impl<'a> Prepared<'a> {
@@ -108,6 +139,11 @@ impl<'a> Prepared<'a> {
         &self.poison
     }
 
+    /// Hands the records that cannot be read over, for a caller that goes on with the others.
+    pub fn take_poison(&mut self) -> Vec<PoisonRecord> {
+        std::mem::take(&mut self.poison)
+    }
+
     /// The indexes of the records that the batch has, in the order of its rows.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
         self.rows.iter().map(|row| row.record)
@@ -126,7 +162,10 @@ impl<'a> Prepared<'a> {
         self.rows.retain(|row| {
             let rejected = row.writer == list && !matches!(records[row.record].payload, Payload::Tombstone);
             if rejected {
-                poison.push(PoisonRecord { index: row.record, error: error() });
+                poison.push(PoisonRecord {
+                    index: row.record,
+                    error: error(),
+                });
             }
             !rejected
         });
@@ -150,18 +189,36 @@ pub(crate) fn fill_json(
     columns: &[Column],
 ) -> Result<Vec<ArrayRef>> {
     let plan = ObjectPlan::new(columns);
-    let mut builders: Vec<Builder> = columns.iter().map(|column| Builder::new(&column.data_type)).collect();
+    let mut builders: Vec<Builder> = columns
+        .iter()
+        .map(|column| Builder::new(&column.data_type))
+        .collect();
     for root in roots {
         // Every value was parsed before, so what fails here is not the record's fault.
-        plan.push_row(tape, *root, &mut builders).map_err(|fault| internal(fault.into_error()))?;
+        plan.push_row(tape, *root, &mut builders)
+            .map_err(|fault| internal(fault.into_error()))?;
     }
-    builders.iter_mut().map(Builder::finish).collect::<Result<_, _>>().map_err(internal)
+    builders
+        .iter_mut()
+        .map(Builder::finish)
+        .collect::<Result<_, _>>()
+        .map_err(internal)
 }
 
 enum Decoder<'a> {
-    Avro { schema: &'a AvroSchema, nodes: Vec<(String, Node)>, builders: Vec<Builder>, len: usize },
-    Json { tape: Tape<'a>, roots: Vec<Option<usize>> },
-    Nothing { len: usize },
+    Avro {
+        schema: &'a AvroSchema,
+        nodes: Vec<(String, Node)>,
+        builders: Vec<Builder>,
+        len: usize,
+    },
+    Json {
+        tape: Tape<'a>,
+        roots: Vec<Option<usize>>,
+    },
+    Nothing {
+        len: usize,
+    },
 }
 
 /// The decoder for the record's payload, made if there is none. Tombstones are rows of the first one, so that a
@@ -186,10 +243,17 @@ fn decoder_of<'a>(decoders: &mut Vec<Decoder<'a>>, records: &[EncodedRecord<'a>]
             Payload::Avro { schema, .. } => Decoder::Avro {
                 schema,
                 nodes: Node::of_record(schema.fields()),
-                builders: schema.columns().iter().map(|column| Builder::new(&column.data_type)).collect(),
+                builders: schema
+                    .columns()
+                    .iter()
+                    .map(|column| Builder::new(&column.data_type))
+                    .collect(),
                 len: 0,
             },
-            Payload::Json(_) => Decoder::Json { tape: Tape::default(), roots: Vec::new() },
+            Payload::Json(_) => Decoder::Json {
+                tape: Tape::default(),
+                roots: Vec::new(),
+            },
             Payload::Tombstone => Decoder::Nothing { len: 0 },
         });
         decoders.len() - 1
@@ -200,7 +264,12 @@ impl<'a> Decoder<'a> {
     /// Appends a row and answers its index. On an error nothing is appended.
     fn push(&mut self, payload: Payload<'a>, range: &TimestampRange) -> Decoded<usize> {
         match (self, payload) {
-            (Self::Avro { nodes, builders, len, .. }, Payload::Avro { body, .. }) => {
+            (
+                Self::Avro {
+                    nodes, builders, len, ..
+                },
+                Payload::Avro { body, .. },
+            ) => {
                 let mut cursor = Cursor::new(body);
                 let decoded =
                     avro::decode_fields(nodes, builders, &mut cursor, range).and_then(|()| cursor.finish());
@@ -221,8 +290,10 @@ impl<'a> Decoder<'a> {
                 match tape.node(root) {
                     json::Node::Object { .. } | json::Node::Null => {}
                     _ => {
-                        return Err(Fault::new("json.not_an_object", "the JSON value is not an object")
-                            .with_hint("only an object's fields can become columns"));
+                        return Err(
+                            Fault::new("json.not_an_object", "the JSON value is not an object")
+                                .with_hint("only an object's fields can become columns"),
+                        );
                     }
                 }
                 roots.push(Some(root));
@@ -241,8 +312,16 @@ impl<'a> Decoder<'a> {
 
     fn finish(self) -> Result<Writer<'a>, ArrowError> {
         Ok(match self {
-            Self::Avro { schema, mut builders, len, .. } => {
-                let arrays = builders.iter_mut().map(Builder::finish).collect::<Result<_, _>>()?;
+            Self::Avro {
+                schema,
+                mut builders,
+                len,
+                ..
+            } => {
+                let arrays = builders
+                    .iter_mut()
+                    .map(Builder::finish)
+                    .collect::<Result<_, _>>()?;
                 Writer::Avro { schema, arrays, len }
             }
             Self::Json { tape, roots } => {

@@ -3,6 +3,8 @@ use std::path::PathBuf;
 
 use frazil_core::{Error, ErrorKind, Result};
 
+use crate::fault::closest;
+
 const PREFIX: &str = "FRAZIL_";
 /// What tests of this repository say to each other; of no meaning here.
 const TEST_PREFIX: &str = "FRAZIL_TEST_";
@@ -95,15 +97,10 @@ impl Settings {
 }
 
 fn unknown(name: &str) -> String {
-    let near = KNOWN
-        .into_iter()
-        .map(|known| (strsim::damerau_levenshtein(known, name), known))
-        .min();
-    match near {
-        Some((distance, known)) if distance <= 4 => {
-            format!("{name}: unknown variable; did you mean {known}?")
-        }
-        _ => format!("{name}: unknown variable; known are {}", KNOWN.join(", ")),
+    let unprefixed = |name| str::strip_prefix(name, PREFIX).unwrap_or(name);
+    match closest(unprefixed(name), KNOWN.map(unprefixed)) {
+        Some(known) => format!("{name}: unknown variable; did you mean {PREFIX}{known}?"),
+        None => format!("{name}: unknown variable; known are {}", KNOWN.join(", ")),
     }
 }
 

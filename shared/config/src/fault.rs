@@ -3,12 +3,17 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use frazil_core::{Error, ErrorKind};
+use serde::Serialize;
 
 /// How many faults are listed; a file that is wrong everywhere does not fill the screen (or the log).
 const MAX_FAULTS: usize = 100;
+/// How many characters of a key, a message or a hint are shown: they repeat what was written.
+const MAX_SHOWN_CHARS: usize = 400;
+/// Longest name that is compared with the known ones: comparing costs the product of both lengths.
+const MAX_COMPARED_BYTES: usize = 64;
 
 /// A place in the file, both counted from 1; the column counts characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Position {
     /// The line.
     pub line: usize,
@@ -17,7 +22,7 @@ pub struct Position {
 }
 
 /// One thing that is wrong with the configuration.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// The key, as TOML writes it: `topics."web.clicks".format`. Empty when the fault is about no key.
     pub key_path: String,
@@ -175,10 +180,10 @@ impl FaultList {
         let faults = faults
             .into_iter()
             .map(|(at, problem)| Fault {
-                key_path: at.key_path,
+                key_path: shown(at.key_path),
                 position: Some(position(text, at.byte)),
-                message: problem.message,
-                hint: problem.hint,
+                message: shown(problem.message),
+                hint: problem.hint.map(shown),
             })
             .collect();
         ConfigFaults {
@@ -187,6 +192,14 @@ impl FaultList {
             unlisted: self.unlisted.into_inner(),
         }
     }
+}
+
+fn shown(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(MAX_SHOWN_CHARS) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 fn position(text: &str, byte: usize) -> Position {
@@ -222,15 +235,14 @@ pub(crate) fn join_key(parent: &str, key: &str) -> String {
 
 /// The name closest to what was written, if one is close enough to be what was meant.
 pub(crate) fn closest<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let written = written.to_lowercase().replace('-', "_");
+    if written.len() > MAX_COMPARED_BYTES {
+        return None;
+    }
+    let folded = |name: &str| name.to_lowercase().replace('-', "_");
+    let written = folded(written);
     names
         .into_iter()
-        .map(|name| {
-            (
-                strsim::damerau_levenshtein(&written, &name.replace('-', "_")),
-                name,
-            )
-        })
+        .map(|name| (strsim::damerau_levenshtein(&written, &folded(name)), name))
         .filter(|(distance, name)| *distance <= name.chars().count().max(written.chars().count()) / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)

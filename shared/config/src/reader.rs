@@ -5,9 +5,6 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::fault::{At, FaultList, Located, Problem, closest, join_key};
 
-/// Longest key that is compared with the known ones: comparing costs the product of both lengths.
-const MAX_COMPARED_KEY_LEN: usize = 64;
-
 /// What the reader makes of one TOML value.
 pub(crate) trait FromToml: Sized {
     fn from_toml(value: &DeValue<'_>) -> Result<Self, Problem>;
@@ -211,10 +208,7 @@ impl<'d> Section<'d> {
         if let Some((_, section)) = self.keys.elsewhere.iter().find(|(other, _)| *other == key) {
             return problem.hint(format!("it belongs in {section}"));
         }
-        let near = Some(key)
-            .filter(|key| key.len() <= MAX_COMPARED_KEY_LEN)
-            .and_then(|key| closest(key, self.keys.names()));
-        match near {
+        match closest(key, self.keys.names()) {
             Some(name) => problem.hint(format!("did you mean `{name}`?")),
             None => {
                 let names: Vec<_> = self.keys.names().collect();

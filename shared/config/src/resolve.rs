@@ -5,7 +5,7 @@ use frazil_core::{Error, ErrorKind, Result, SourceName, TableName, TopicName, sa
 use crate::fault::{At, FaultList, Located, Problem};
 use crate::instant::InstantRange;
 use crate::kafka_columns::KafkaColumns;
-use crate::layout::{PartitionField, Transform, check_kafka_column};
+use crate::layout::{PartitionField, SortField, Transform, check_kafka_column};
 use crate::sections::{TopicKeys, TopicSection};
 use crate::source::Source;
 use crate::topic::{Breaker, Format, OnError, Retention, SchemaSource, TopicSettings};
@@ -249,36 +249,58 @@ fn check_layout(keys: &TopicKeys, layers: Layers<'_>, faults: &FaultList) {
         );
         faults.add(&event_time.at, problem.hint(hint));
     }
+    check_fields(
+        layers
+            .partition_by()
+            .into_iter()
+            .filter_map(|(field, at)| Some((field, at?))),
+        keys.event_time.is_some() || keys.partition_by.is_some(),
+        keys,
+        layers,
+        faults,
+    );
+    let sort_by = layers.get(|keys| &keys.sort_by).unwrap_or_default();
+    let sort_keys = sort_by.into_iter().map(
+        |Located {
+             value: SortField {
+                 source, transform, ..
+             },
+             at,
+         }| { (PartitionField { source, transform }, at) },
+    );
+    check_fields(sort_keys, keys.sort_by.is_some(), keys, layers, faults);
+}
+
+/// Checks the fields of a partition spec or sort order. Inherited fields were checked where they are written; what
+/// can be wrong with them here is that this section has taken a column away.
+fn check_fields(
+    fields: impl Iterator<Item = (PartitionField, At)>,
+    are_own: bool,
+    keys: &TopicKeys,
+    layers: Layers<'_>,
+    faults: &FaultList,
+) {
     let columns = layers.kafka_columns();
     let mut names = BTreeMap::new();
-    for (field, at) in layers.partition_by() {
-        let Some(at) = at else { continue };
+    for (field, at) in fields {
+        let Some(at) = (if are_own {
+            Some(&at)
+        } else {
+            keys.kafka_columns.at()
+        }) else {
+            return;
+        };
         if let Err(problem) = check_kafka_column(&field.source, field.transform, columns) {
-            faults.add(&at, problem);
+            faults.add(at, problem);
         }
-        if let Some(other) = names.insert(field.name(), field.to_string()) {
-            let problem = Problem::new(format!(
-                "`{field}` and `{other}` would have the same name, {}",
-                field.name()
-            ));
-            faults.add(&at, problem.hint("keep one"));
-        }
-    }
-    let mut sources = BTreeMap::new();
-    for field in layers.get(|keys| &keys.sort_by).unwrap_or_default() {
-        let (at, field) = (field.at, field.value);
-        if let Err(problem) = check_kafka_column(&field.source, field.transform, columns) {
-            faults.add(&at, problem);
-        }
-        if sources
-            .insert((field.source.clone(), field.transform.to_string()), ())
-            .is_some()
-        {
-            faults.add(
-                &at,
-                Problem::new(format!("`{}` is sorted by twice", field.source)).hint("keep one"),
-            );
-        }
+        let Some(other) = names.insert(field.name(), field.to_string()).filter(|_| are_own) else {
+            continue;
+        };
+        let problem = Problem::new(format!(
+            "`{field}` and `{other}` are one field, `{}`",
+            field.name()
+        ));
+        faults.add(at, problem.hint("keep one"));
     }
 }
 

@@ -8,6 +8,8 @@ use crate::source::{Source, broker_address, source_name};
 
 /// Most patterns of a file: every two are compared.
 const MAX_PATTERNS: usize = 100;
+/// Most sources of a file: every two are compared, and each with every event.
+const MAX_SOURCES: usize = 100;
 
 const DEFAULT_SOURCE: &str = "default";
 
@@ -35,8 +37,15 @@ pub(crate) fn read_sources(file: &FileSection, faults: &FaultList) -> Vec<Source
     if file.sources.is_empty() {
         return vec![default_source()];
     }
+    if let Some((beyond, _)) = file.sources.get(MAX_SOURCES) {
+        let problem = Problem::new(format!(
+            "{} sources, at most {MAX_SOURCES} are possible",
+            file.sources.len()
+        ));
+        faults.add(&beyond.at, problem.hint("use a file for each part of them"));
+    }
     let mut sources: Vec<Source> = Vec::new();
-    for (name, section) in &file.sources {
+    for (name, section) in file.sources.iter().take(MAX_SOURCES) {
         let source = match source_name(&name.value) {
             Ok(source) => source,
             Err(problem) => {

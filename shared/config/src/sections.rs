@@ -2,7 +2,7 @@
 //! of it. The JSON Schema and the reference page are made of these structs and their comments.
 
 use crate::duration::DurationMs;
-use crate::fault::{Located, Problem};
+use crate::fault::{At, Located, Problem};
 use crate::instant::{InstantRange, WrittenInstant};
 use crate::layout::{PartitionField, SortField, column_name};
 use crate::reader::{Keys, LaterKey, Section};
@@ -88,10 +88,10 @@ impl FileSection {
             format: section.read("format"),
             warehouse: section
                 .read("warehouse")
-                .filter(|path| check(&section, path, is_local_path)),
+                .filter(|path| check(&section, path, |path: &String| is_local_path(path))),
             schemas: section
                 .read("schemas")
-                .filter(|path| check(&section, path, is_local_path)),
+                .filter(|path| check(&section, path, |path: &String| is_local_path(path))),
             sources: section
                 .sections("sources", &SOURCE_KEYS)
                 .into_iter()
@@ -267,7 +267,7 @@ pub(crate) struct TopicKeys {
     pub(crate) on_error: Read<OnError>,
     /// With `dead_letter`: when too many records cannot be read, the topic suspends.
     pub(crate) breaker: BreakerSection,
-    /// How old a record may get before queries see it.
+    /// How old a record may get before queries see it, from 10 seconds to a day.
     #[cfg_attr(test, schemars(extend("default" = "1m")))]
     pub(crate) freshness: Read<DurationMs>,
     /// How long the table's past is kept.
@@ -396,6 +396,21 @@ const KAFKA_COLUMNS_KEYS: Keys = Keys {
 };
 
 impl KafkaColumnsSection {
+    /// The place of the first key that is written.
+    pub(crate) fn at(&self) -> Option<&At> {
+        let keys = [
+            &self.key,
+            &self.headers,
+            &self.tombstone,
+            &self.topic,
+            &self.timestamp_type,
+        ];
+        keys.into_iter()
+            .flatten()
+            .map(|read| &read.at)
+            .min_by_key(|at| at.byte)
+    }
+
     fn read(section: Section<'_>) -> Self {
         let columns = Self {
             key: section.read("key"),
@@ -419,7 +434,7 @@ pub(crate) struct BreakerSection {
     /// The number of unreadable records that it takes at least.
     #[cfg_attr(test, schemars(range(min = 1), extend("default" = 20)))]
     pub(crate) minimum: Read<u32>,
-    /// The time over which both are counted.
+    /// The time over which both are counted, from a minute to a day.
     #[cfg_attr(test, schemars(extend("default" = "10m")))]
     pub(crate) window: Read<DurationMs>,
 }
@@ -459,10 +474,10 @@ pub(crate) struct RetentionSection {
     /// The most snapshots kept; what a tag or branch refers to is kept and not counted.
     #[cfg_attr(test, schemars(range(min = 1, max = MAX_SNAPSHOTS), extend("default" = 100)))]
     pub(crate) snapshots: Read<u32>,
-    /// No snapshot younger than this expires, however many there are.
+    /// No snapshot younger than this expires, however many there are. From a minute to a year.
     #[cfg_attr(test, schemars(extend("default" = "1h")))]
     pub(crate) snapshot_min_age: Read<DurationMs>,
-    /// How long a replaced metadata.json stays readable. At least as long as `snapshot_min_age`.
+    /// How long a replaced metadata.json stays readable. At least as long as `snapshot_min_age`, at most a year.
     #[cfg_attr(test, schemars(extend("default" = "6h")))]
     pub(crate) metadata: Read<DurationMs>,
 }
@@ -547,7 +562,7 @@ fn is_safe_name(text: &String) -> Result<(), Problem> {
     )
 }
 
-fn is_local_path(text: &String) -> Result<(), Problem> {
+fn is_local_path(text: &str) -> Result<(), Problem> {
     match text.split_once("://") {
         Some((scheme, _)) => Err(Problem::new(format!(
             "{scheme}:// addresses: this version does not have them yet"

@@ -60,7 +60,13 @@ choice! {
         /// One JSON object per record.
         Json = "json",
     }
-    later { "protobuf": "Protobuf", "json_schema": "JSON with a schema", "raw": "undecoded values", "string": "undecoded values", "csv": "delimited text", }
+    later {
+        "protobuf": "Protobuf",
+        "json_schema": "JSON with a schema",
+        "raw": "undecoded values",
+        "string": "undecoded values",
+        "csv": "delimited text",
+    }
 }
 
 choice! {
@@ -74,7 +80,11 @@ choice! {
         /// From the records themselves.
         Infer = "infer",
     }
-    later { "raw": "undecoded values", "glue": "the Glue schema registry", "confluent": "a Confluent schema registry over HTTP", }
+    later {
+        "raw": "undecoded values",
+        "glue": "the Glue schema registry",
+        "confluent": "a Confluent schema registry over HTTP",
+    }
 }
 
 choice! {
@@ -84,7 +94,10 @@ choice! {
         #[default]
         Lower = "lower",
     }
-    later { "keep": "names as the schema writes them", "snake": "names in snake_case", }
+    later {
+        "keep": "names as the schema writes them",
+        "snake": "names in snake_case",
+    }
 }
 
 choice! {

@@ -1,4 +1,4 @@
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,8 +30,15 @@ pub struct LocalWarehouse {
 /// full or another process keeps the database locked. `Internal` when the database is damaged.
 pub fn open_warehouse(directory: &Path, environment: &Environment) -> Result<LocalWarehouse> {
     let operation = "open the warehouse";
+    let is_new = !directory.is_dir();
     fs::create_dir_all(directory).map_err(|error| io_failure(operation, directory, error))?;
     let storage = DirectoryStorage::new(directory, environment)?;
+    if is_new {
+        // So that a crash does not lose the warehouse as a whole. Best effort: those above may not be ours to open.
+        for above in storage.root().ancestors().skip(1) {
+            let _ = File::open(above).and_then(|above| above.sync_all());
+        }
+    }
     storage.clean(environment.now())?;
     let database = Database::open(&storage.root().join(DATABASE_FILE))?;
     Ok(LocalWarehouse {

@@ -23,7 +23,10 @@ type Answer = Arc<OnceCell<Arc<RegisteredSchema>>>;
 impl<R> CachedRegistry<R> {
     /// Puts a cache before `inner`.
     pub fn new(inner: R) -> Self {
-        Self { inner, schemas: Mutex::default() }
+        Self {
+            inner,
+            schemas: Mutex::default(),
+        }
     }
 
     fn answer(&self, id: SchemaId) -> Answer {
@@ -79,26 +82,50 @@ mod tests {
             let asked = self.asked.fetch_add(1, Ordering::SeqCst);
             tokio::task::yield_now().await;
             if asked < self.failures {
-                return Err(Error::new(ErrorKind::Unavailable, "look up the schema", "it answered 503"));
+                return Err(Error::new(
+                    ErrorKind::Unavailable,
+                    "look up the schema",
+                    "it answered 503",
+                ));
             }
-            Ok(Arc::new(RegisteredSchema { id, kind: SchemaKind::Avro, text: id.to_string() }))
+            Ok(Arc::new(RegisteredSchema {
+                id,
+                kind: SchemaKind::Avro,
+                text: id.to_string(),
+            }))
         }
     }
 
     #[tokio::test]
     async fn concurrent_questions_are_asked_once() {
         let registry = CachedRegistry::new(Arc::new(Counting::default()));
-        let (a, b, c) =
-            tokio::join!(registry.schema(SchemaId(1)), registry.schema(SchemaId(1)), registry.schema(SchemaId(2)));
-        assert_eq!((a.unwrap().text.as_str(), b.unwrap().text.as_str(), c.unwrap().text.as_str()), ("1", "1", "2"));
+        let (a, b, c) = tokio::join!(
+            registry.schema(SchemaId(1)),
+            registry.schema(SchemaId(1)),
+            registry.schema(SchemaId(2))
+        );
+        assert_eq!(
+            (
+                a.unwrap().text.as_str(),
+                b.unwrap().text.as_str(),
+                c.unwrap().text.as_str()
+            ),
+            ("1", "1", "2")
+        );
         registry.schema(SchemaId(1)).await.unwrap();
         assert_eq!(registry.inner.asked.load(Ordering::SeqCst), 2);
     }
 
     #[tokio::test]
     async fn an_error_is_not_kept() {
-        let registry = CachedRegistry::new(Counting { failures: 1, ..Counting::default() });
-        assert_eq!(registry.schema(SchemaId(1)).await.unwrap_err().kind(), ErrorKind::Unavailable);
+        let registry = CachedRegistry::new(Counting {
+            failures: 1,
+            ..Counting::default()
+        });
+        assert_eq!(
+            registry.schema(SchemaId(1)).await.unwrap_err().kind(),
+            ErrorKind::Unavailable
+        );
         assert!(registry.schemas.lock().unwrap().is_empty());
         assert_eq!(registry.schema(SchemaId(1)).await.unwrap().text, "1");
     }

@@ -37,7 +37,9 @@ struct SubjectVersion {
 impl DirectoryRegistry {
     /// Uses this directory. It is not looked at before the first question.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
+        Self {
+            directory: directory.into(),
+        }
     }
 
     /// The id of a subject's version with the highest number; `None` if the directory has no such subject.
@@ -49,16 +51,30 @@ impl DirectoryRegistry {
         let operation = "look up the subject";
         // A subject is a topic's name with a suffix; this keeps it inside the directory.
         if subject.is_empty() || subject.starts_with('.') || subject.contains(['/', '\\', '\0']) {
-            return Err(Error::new(ErrorKind::Invalid, operation, format!("`{subject}` cannot be a file's name")));
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                operation,
+                format!("`{subject}` cannot be a file's name"),
+            ));
         }
         let path = self.directory.join("subjects").join(format!("{subject}.json"));
-        let Some(text) = self.read(operation, &path).await? else { return Ok(None) };
+        let Some(text) = self.read(operation, &path).await? else {
+            return Ok(None);
+        };
         let subject: Subject = serde_json::from_str(&text).map_err(|error| {
-            Error::new(ErrorKind::Invalid, operation, format!("{}: {error}", path.display()))
-                .with_hint(r#"the file should be like {"versions": [{"version": 1, "id": 7}]}"#)
-                .with_source(error)
+            Error::new(
+                ErrorKind::Invalid,
+                operation,
+                format!("{}: {error}", path.display()),
+            )
+            .with_hint(r#"the file should be like {"versions": [{"version": 1, "id": 7}]}"#)
+            .with_source(error)
         })?;
-        Ok(subject.versions.into_iter().max_by_key(|version| version.version).map(|version| version.id))
+        Ok(subject
+            .versions
+            .into_iter()
+            .max_by_key(|version| version.version)
+            .map(|version| version.id))
     }
 
     /// The file's text; `None` if there is no such file in a directory that can be read.
@@ -80,22 +96,33 @@ impl DirectoryRegistry {
             return Err(Error::new(ErrorKind::Invalid, operation, message));
         }
         String::from_utf8(bytes).map(Some).map_err(|error| {
-            Error::new(ErrorKind::Invalid, operation, format!("{} is not UTF-8", path.display())).with_source(error)
+            Error::new(
+                ErrorKind::Invalid,
+                operation,
+                format!("{} is not UTF-8", path.display()),
+            )
+            .with_source(error)
         })
     }
 
     fn unreadable(&self, operation: &'static str, path: &Path, error: io::Error) -> Error {
-        Error::new(ErrorKind::Unavailable, operation, format!("{}: {error}", path.display()))
-            .with_code("registry.unavailable")
-            .with_hint(format!("check the schema directory {}", self.directory.display()))
-            .with_source(error)
+        Error::new(
+            ErrorKind::Unavailable,
+            operation,
+            format!("{}: {error}", path.display()),
+        )
+        .with_code("registry.unavailable")
+        .with_hint(format!("check the schema directory {}", self.directory.display()))
+        .with_source(error)
     }
 }
 
 async fn bounded(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = tokio::fs::File::open(path).await?;
-    file.take(MAX_SCHEMA_FILE_BYTES + 1).read_to_end(&mut bytes).await?;
+    file.take(MAX_SCHEMA_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .await?;
     Ok(bytes)
 }
 
@@ -110,10 +137,16 @@ impl SchemaRegistry for DirectoryRegistry {
                 return Ok(Arc::new(RegisteredSchema { id, kind, text }));
             }
         }
-        Err(Error::new(ErrorKind::Poison, operation, format!("{} has no schema {id}", ids.display()))
-            .with_code("registry.unknown_schema")
-            .with_context("schema_id", id)
-            .with_hint(format!("add it as {id}.avsc, or check that the producer uses this registry")))
+        Err(Error::new(
+            ErrorKind::Poison,
+            operation,
+            format!("{} has no schema {id}", ids.display()),
+        )
+        .with_code("registry.unknown_schema")
+        .with_context("schema_id", id)
+        .with_hint(format!(
+            "add it as {id}.avsc, or check that the producer uses this registry"
+        )))
     }
 }
 
@@ -134,13 +167,25 @@ mod tests {
 
     #[tokio::test]
     async fn each_kind_is_found_by_its_extension() {
-        let (_folder, registry) =
-            registry(&[("ids/1.avsc", b"\"int\""), ("ids/2.json", b"{}"), ("ids/3.proto", b"message M {}")]);
-        for (id, kind, text) in
-            [(1, SchemaKind::Avro, "\"int\""), (2, SchemaKind::Json, "{}"), (3, SchemaKind::Protobuf, "message M {}")]
-        {
+        let (_folder, registry) = registry(&[
+            ("ids/1.avsc", b"\"int\""),
+            ("ids/2.json", b"{}"),
+            ("ids/3.proto", b"message M {}"),
+        ]);
+        for (id, kind, text) in [
+            (1, SchemaKind::Avro, "\"int\""),
+            (2, SchemaKind::Json, "{}"),
+            (3, SchemaKind::Protobuf, "message M {}"),
+        ] {
             let found = registry.schema(SchemaId(id)).await.unwrap();
-            assert_eq!(*found, RegisteredSchema { id: SchemaId(id), kind, text: text.to_owned() });
+            assert_eq!(
+                *found,
+                RegisteredSchema {
+                    id: SchemaId(id),
+                    kind,
+                    text: text.to_owned()
+                }
+            );
         }
     }
 
@@ -148,12 +193,21 @@ mod tests {
     async fn an_unknown_id_is_the_records_fault_and_an_absent_directory_is_not() {
         let (folder, registry) = registry(&[("ids/1.avsc", b"\"int\"")]);
         let error = registry.schema(SchemaId(4)).await.unwrap_err();
-        assert_eq!((error.kind(), error.code()), (ErrorKind::Poison, Some("registry.unknown_schema")));
+        assert_eq!(
+            (error.kind(), error.code()),
+            (ErrorKind::Poison, Some("registry.unknown_schema"))
+        );
 
         let elsewhere = folder.path().join("elsewhere");
-        let error = DirectoryRegistry::new(&elsewhere).schema(SchemaId(1)).await.unwrap_err();
+        let error = DirectoryRegistry::new(&elsewhere)
+            .schema(SchemaId(1))
+            .await
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
-        assert!(error.to_string().contains(&elsewhere.display().to_string()), "{error}");
+        assert!(
+            error.to_string().contains(&elsewhere.display().to_string()),
+            "{error}"
+        );
     }
 
     #[tokio::test]
@@ -170,7 +224,10 @@ mod tests {
     #[tokio::test]
     async fn the_latest_version_has_the_highest_number() {
         let (_folder, registry) = registry(&[
-            ("subjects/orders-value.json", br#"{"versions": [{"version": 2, "id": 5}, {"version": 1, "id": 9}]}"#),
+            (
+                "subjects/orders-value.json",
+                br#"{"versions": [{"version": 2, "id": 5}, {"version": 1, "id": 9}]}"#,
+            ),
             ("subjects/empty.json", br#"{"versions": []}"#),
             ("subjects/broken.json", b"{"),
         ]);
@@ -178,7 +235,11 @@ mod tests {
         assert_eq!(registry.latest("empty").await.unwrap(), None);
         assert_eq!(registry.latest("absent").await.unwrap(), None);
         for subject in ["broken", "../ids/1", ""] {
-            assert_eq!(registry.latest(subject).await.unwrap_err().kind(), ErrorKind::Invalid, "{subject}");
+            assert_eq!(
+                registry.latest(subject).await.unwrap_err().kind(),
+                ErrorKind::Invalid,
+                "{subject}"
+            );
         }
     }
 }

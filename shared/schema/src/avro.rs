@@ -119,12 +119,16 @@ impl AvroSchema {
     /// itself, or has a decimal that no column can hold.
     pub fn parse(text: &str) -> Result<Self> {
         if text.len() > MAX_SCHEMA_BYTES {
-            return Err(invalid("", format!("it is {} bytes long; the limit is {MAX_SCHEMA_BYTES}", text.len())));
+            return Err(invalid(
+                "",
+                format!("it is {} bytes long; the limit is {MAX_SCHEMA_BYTES}", text.len()),
+            ));
         }
         let json: Value = serde_json::from_str(text).or_else(|error| {
             // A bare `string` is a schema too, and some registries hand it out without quotes.
             let word = text.trim();
-            let bare = word.bytes().all(|b| b.is_ascii_lowercase()) && !["true", "false", "null"].contains(&word);
+            let bare =
+                word.bytes().all(|b| b.is_ascii_lowercase()) && !["true", "false", "null"].contains(&word);
             if bare && !word.is_empty() {
                 Ok(Value::String(word.to_owned()))
             } else {
@@ -134,7 +138,11 @@ impl AvroSchema {
         let mut parser = Parser::default();
         let fields = match parser.parse(&json, &Place::root())? {
             AvroType::Record(fields) => fields,
-            data_type => vec![AvroField { name: "value".to_owned(), doc: None, data_type }],
+            data_type => vec![AvroField {
+                name: "value".to_owned(),
+                doc: None,
+                data_type,
+            }],
         };
         let columns = columns::of_fields(&fields);
         Ok(Self { fields, columns })
@@ -152,8 +160,17 @@ impl AvroSchema {
 }
 
 pub(crate) fn invalid(path: &str, message: impl std::fmt::Display) -> Error {
-    let place = if path.is_empty() { "the schema".to_owned() } else { format!("field `{path}`") };
-    Error::new(ErrorKind::Invalid, "use the Avro schema", format!("{place}: {message}")).with_code("avro.schema_invalid")
+    let place = if path.is_empty() {
+        "the schema".to_owned()
+    } else {
+        format!("field `{path}`")
+    };
+    Error::new(
+        ErrorKind::Invalid,
+        "use the Avro schema",
+        format!("{place}: {message}"),
+    )
+    .with_code("avro.schema_invalid")
 }
 
 /// Where the parser is: for messages, for resolving names, and for the bound on depth.
@@ -165,11 +182,19 @@ struct Place {
 
 impl Place {
     fn root() -> Self {
-        Self { path: String::new(), namespace: String::new(), depth: 0 }
+        Self {
+            path: String::new(),
+            namespace: String::new(),
+            depth: 0,
+        }
     }
 
     fn inside(&self, step: &str, namespace: &str) -> Self {
-        let dot = if self.path.is_empty() || step.is_empty() || step == "[]" { "" } else { "." };
+        let dot = if self.path.is_empty() || step.is_empty() || step == "[]" {
+            ""
+        } else {
+            "."
+        };
         Self {
             path: format!("{}{dot}{step}", self.path),
             namespace: namespace.to_owned(),
@@ -205,8 +230,10 @@ impl Parser {
         for candidate in [full_name(name, &place.namespace), name.to_owned()] {
             match self.names.get(&candidate) {
                 Some(None) => {
-                    return Err(invalid(&place.path, format!("type `{candidate}` contains itself"))
-                        .with_hint("leave the field out of the schema, or write it as a string of JSON"));
+                    return Err(
+                        invalid(&place.path, format!("type `{candidate}` contains itself"))
+                            .with_hint("leave the field out of the schema, or write it as a string of JSON"),
+                    );
                 }
                 Some(Some(defined)) => {
                     let (types, depth) = size(defined);
@@ -224,10 +251,16 @@ impl Parser {
 
     fn within_bounds(&self, place: &Place, further: usize) -> Result<()> {
         if self.types > MAX_SCHEMA_TYPES {
-            return Err(invalid(&place.path, format!("the schema has more than {MAX_SCHEMA_TYPES} types")));
+            return Err(invalid(
+                &place.path,
+                format!("the schema has more than {MAX_SCHEMA_TYPES} types"),
+            ));
         }
         if place.depth + further > MAX_SCHEMA_DEPTH {
-            return Err(invalid(&place.path, format!("it is nested more than {MAX_SCHEMA_DEPTH} levels deep")));
+            return Err(invalid(
+                &place.path,
+                format!("it is nested more than {MAX_SCHEMA_DEPTH} levels deep"),
+            ));
         }
         Ok(())
     }
@@ -238,15 +271,23 @@ impl Parser {
         for branch in branches {
             let (short, full) = branch_name(branch, &place.namespace);
             if full_names.contains(&full) || short == "union" {
-                return Err(invalid(&place.path, format!("the union has two branches of type `{full}`")));
+                return Err(invalid(
+                    &place.path,
+                    format!("the union has two branches of type `{full}`"),
+                ));
             }
             let data_type = self.parse(branch, &place.inside("", &place.namespace))?;
-            parsed.push(AvroField { name: short, doc: None, data_type });
+            parsed.push(AvroField {
+                name: short,
+                doc: None,
+                data_type,
+            });
             full_names.push(full);
         }
         for branch in 0..parsed.len() {
-            let clashes = (0..parsed.len())
-                .any(|other| other != branch && parsed[other].name.eq_ignore_ascii_case(&parsed[branch].name));
+            let clashes = (0..parsed.len()).any(|other| {
+                other != branch && parsed[other].name.eq_ignore_ascii_case(&parsed[branch].name)
+            });
             if clashes {
                 parsed[branch].name = full_names[branch].replace('.', "_");
             }
@@ -260,11 +301,15 @@ impl Parser {
                 "record" | "error" | "enum" | "fixed" => self.define(object, place),
                 "array" => {
                     let items = attribute(object, "items", place)?;
-                    Ok(AvroType::Array(Box::new(self.parse(items, &place.inside("[]", &place.namespace))?)))
+                    Ok(AvroType::Array(Box::new(
+                        self.parse(items, &place.inside("[]", &place.namespace))?,
+                    )))
                 }
                 "map" => {
                     let values = attribute(object, "values", place)?;
-                    Ok(AvroType::Map(Box::new(self.parse(values, &place.inside("[]", &place.namespace))?)))
+                    Ok(AvroType::Map(Box::new(
+                        self.parse(values, &place.inside("[]", &place.namespace))?,
+                    )))
                 }
                 name => {
                     let base = self.named(name, place)?;
@@ -279,9 +324,15 @@ impl Parser {
 
     fn define(&mut self, object: &Map<String, Value>, place: &Place) -> Result<AvroType> {
         let name = text(object, "name", place)?;
-        let enclosing = object.get("namespace").and_then(Value::as_str).unwrap_or(&place.namespace);
+        let enclosing = object
+            .get("namespace")
+            .and_then(Value::as_str)
+            .unwrap_or(&place.namespace);
         let full = full_name(name, enclosing);
-        let namespace = full.rsplit_once('.').map_or("", |(namespace, _)| namespace).to_owned();
+        let namespace = full
+            .rsplit_once('.')
+            .map_or("", |(namespace, _)| namespace)
+            .to_owned();
         if self.names.contains_key(&full) {
             return Err(invalid(&place.path, format!("type `{full}` is defined twice")));
         }
@@ -291,17 +342,30 @@ impl Parser {
         Ok(parsed)
     }
 
-    fn definition(&mut self, object: &Map<String, Value>, namespace: &str, place: &Place) -> Result<AvroType> {
+    fn definition(
+        &mut self,
+        object: &Map<String, Value>,
+        namespace: &str,
+        place: &Place,
+    ) -> Result<AvroType> {
         match object.get("type").and_then(Value::as_str) {
             Some("enum") => {
                 let symbols = array(object, "symbols", place)?;
-                let symbols: Option<Vec<String>> =
-                    symbols.iter().map(|symbol| symbol.as_str().map(str::to_owned)).collect();
-                symbols.map(AvroType::Enum).ok_or_else(|| invalid(&place.path, "an enum symbol is not a string"))
+                let symbols: Option<Vec<String>> = symbols
+                    .iter()
+                    .map(|symbol| symbol.as_str().map(str::to_owned))
+                    .collect();
+                symbols
+                    .map(AvroType::Enum)
+                    .ok_or_else(|| invalid(&place.path, "an enum symbol is not a string"))
             }
             Some("fixed") => {
-                let size = object.get("size").and_then(Value::as_u64).and_then(|size| i32::try_from(size).ok());
-                let size = size.ok_or_else(|| invalid(&place.path, "a fixed needs a `size` of 0 to 2147483647"))?;
+                let size = object
+                    .get("size")
+                    .and_then(Value::as_u64)
+                    .and_then(|size| i32::try_from(size).ok());
+                let size =
+                    size.ok_or_else(|| invalid(&place.path, "a fixed needs a `size` of 0 to 2147483647"))?;
                 let base = AvroType::Fixed(usize::try_from(size).unwrap_or_default());
                 logical::apply(base, object, &place.path)
             }
@@ -324,7 +388,11 @@ impl Parser {
             let json = attribute(field, "type", &inside)?;
             let data_type = self.parse(json, &inside)?;
             let doc = field.get("doc").and_then(Value::as_str).map(str::to_owned);
-            fields.push(AvroField { name: name.to_owned(), doc, data_type });
+            fields.push(AvroField {
+                name: name.to_owned(),
+                doc,
+                data_type,
+            });
         }
         Ok(AvroType::Record(fields))
     }
@@ -354,11 +422,18 @@ fn size(data_type: &AvroType) -> (usize, usize) {
         _ => Vec::new(),
     };
     let types = inner.iter().map(|(types, _)| types).sum::<usize>();
-    (types + 1, inner.iter().map(|(_, depth)| depth + 1).max().unwrap_or(0))
+    (
+        types + 1,
+        inner.iter().map(|(_, depth)| depth + 1).max().unwrap_or(0),
+    )
 }
 
 fn full_name(name: &str, namespace: &str) -> String {
-    if name.contains('.') || namespace.is_empty() { name.to_owned() } else { format!("{namespace}.{name}") }
+    if name.contains('.') || namespace.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{namespace}.{name}")
+    }
 }
 
 /// The short and full name of a union's branch.
@@ -368,11 +443,17 @@ fn branch_name(branch: &Value, namespace: &str) -> (String, String) {
         Value::String(name) => full_name(name, namespace),
         Value::Array(_) => "union".to_owned(),
         Value::Object(object) => match (object.get("type").and_then(Value::as_str), object.get("name")) {
-            (Some("record" | "error" | "enum" | "fixed"), Some(Value::String(name))) => {
-                full_name(name, object.get("namespace").and_then(Value::as_str).unwrap_or(namespace))
-            }
+            (Some("record" | "error" | "enum" | "fixed"), Some(Value::String(name))) => full_name(
+                name,
+                object
+                    .get("namespace")
+                    .and_then(Value::as_str)
+                    .unwrap_or(namespace),
+            ),
             (Some(name), _) => name.to_owned(),
-            (None, _) => object.get("type").map_or(String::new(), |inner| branch_name(inner, namespace).1),
+            (None, _) => object
+                .get("type")
+                .map_or(String::new(), |inner| branch_name(inner, namespace).1),
         },
         _ => String::new(),
     };
@@ -381,7 +462,9 @@ fn branch_name(branch: &Value, namespace: &str) -> (String, String) {
 }
 
 fn attribute<'a>(object: &'a Map<String, Value>, name: &str, place: &Place) -> Result<&'a Value> {
-    object.get(name).ok_or_else(|| invalid(&place.path, format!("`{name}` is missing")))
+    object
+        .get(name)
+        .ok_or_else(|| invalid(&place.path, format!("`{name}` is missing")))
 }
 
 fn text<'a>(object: &'a Map<String, Value>, name: &str, place: &Place) -> Result<&'a str> {

@@ -23,7 +23,13 @@ impl Column {
     pub fn new(source: impl Into<String>, data_type: ColumnType) -> Self {
         let source = source.into();
         let name = safe_name(&source).to_ascii_lowercase();
-        Self { source, variant: None, name, doc: None, data_type }
+        Self {
+            source,
+            variant: None,
+            name,
+            doc: None,
+            data_type,
+        }
     }
 
     /// The column beside `source` for values of another type, named `source__variant`.

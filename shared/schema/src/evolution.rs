@@ -2,7 +2,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use frazil_core::{Error, ErrorKind, Result, SafeNames};
-use iceberg::spec::{ListType, MapType, NestedField, NestedFieldRef, PrimitiveType, Schema, StructType, Type};
+use iceberg::spec::{
+    ListType, MapType, NestedField, NestedFieldRef, PrimitiveType, Schema, StructType, Type,
+};
 
 use crate::{Column, ColumnType, FieldMap, FieldPath, KafkaColumns};
 
@@ -51,7 +53,10 @@ impl RefusedChange {
         Error::new(
             ErrorKind::Suspended,
             "change the table's schema",
-            format!("field `{}` is {} in the table and {} in the source", self.field, self.from, self.to),
+            format!(
+                "field `{}` is {} in the table and {} in the source",
+                self.field, self.from, self.to
+            ),
         )
         .with_code("schema.change_refused")
         .with_hint("let the producer use a new field name, or give the topic a new table")
@@ -77,7 +82,11 @@ pub fn evolve(
 ) -> Result<Evolution> {
     let kafka_columns = kafka.columns();
     let mut evolver = Evolver {
-        fields: if current.is_some() { fields.clone() } else { FieldMap::default() },
+        fields: if current.is_some() {
+            fields.clone()
+        } else {
+            FieldMap::default()
+        },
         last_column_id: current.map_or(0, |schema| schema.highest_field_id().max(last_column_id)),
         kafka_names: kafka_columns.iter().map(|column| column.name.clone()).collect(),
         list: 0,
@@ -85,7 +94,9 @@ pub fn evolve(
         widened: Vec::new(),
         refused: Vec::new(),
     };
-    let mut columns = current.map(|schema| schema.as_struct().fields().to_vec()).unwrap_or_default();
+    let mut columns = current
+        .map(|schema| schema.as_struct().fields().to_vec())
+        .unwrap_or_default();
     for (list, wanted) in wanted.iter().enumerate() {
         evolver.list = list;
         columns = evolver.merge_struct(&columns, wanted, &FieldPath::value())?;
@@ -99,7 +110,13 @@ pub fn evolve(
     if evolver.added.is_empty() && evolver.widened.is_empty() {
         return Ok(Evolution::Unchanged);
     }
-    let Evolver { mut fields, last_column_id, added, widened, .. } = evolver;
+    let Evolver {
+        mut fields,
+        last_column_id,
+        added,
+        widened,
+        ..
+    } = evolver;
     let mut builder = Schema::builder();
     match current {
         Some(schema) => {
@@ -116,7 +133,13 @@ pub fn evolve(
     let schema = builder.with_fields(columns).build().map_err(|error| {
         Error::new(ErrorKind::Internal, "build the table's schema", error.to_string()).with_source(error)
     })?;
-    Ok(Evolution::Changed(Box::new(SchemaChange { schema, fields, last_column_id, added, widened })))
+    Ok(Evolution::Changed(Box::new(SchemaChange {
+        schema,
+        fields,
+        last_column_id,
+        added,
+        widened,
+    })))
 }
 
 struct Evolver {
@@ -137,8 +160,11 @@ impl Evolver {
         parent: &FieldPath,
     ) -> Result<Vec<NestedFieldRef>> {
         let mut columns = current.to_vec();
-        let mut positions: HashMap<i32, usize> =
-            columns.iter().enumerate().map(|(position, field)| (field.id, position)).collect();
+        let mut positions: HashMap<i32, usize> = columns
+            .iter()
+            .enumerate()
+            .map(|(position, field)| (field.id, position))
+            .collect();
         let mut names = SafeNames::default();
         for column in &columns {
             names.reserve(column.name.to_ascii_lowercase());
@@ -173,7 +199,10 @@ impl Evolver {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 "add a column",
-                format!("the value's field `{}` has the name of Kafka's own column `{}`", column.source, column.name),
+                format!(
+                    "the value's field `{}` has the name of Kafka's own column `{}`",
+                    column.source, column.name
+                ),
             )
             .with_code("schema.column_clash")
             .with_hint("rename the field in the producer, or switch that column off for this topic"));
@@ -183,7 +212,10 @@ impl Evolver {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 "add a column",
-                format!("Kafka's own column `{}` has the name of a column that the table already has", column.name),
+                format!(
+                    "Kafka's own column `{}` has the name of a column that the table already has",
+                    column.name
+                ),
             )
             .with_code("schema.column_clash")
             .with_hint("switch that column off for this topic, or give the topic a new table"));
@@ -257,7 +289,9 @@ impl Evolver {
                 let path = path.element();
                 let id = self.mapped_id(&path)?;
                 let element = self.new_type(element, &path)?;
-                Type::List(ListType::new(Arc::new(NestedField::list_element(id, element, false))))
+                Type::List(ListType::new(Arc::new(NestedField::list_element(
+                    id, element, false,
+                ))))
             }
             ColumnType::Map(key, value) => {
                 let (key_path, value_path) = (path.key(), path.map_value());
@@ -276,8 +310,12 @@ impl Evolver {
 
     fn next_id(&mut self) -> Result<i32> {
         self.last_column_id = self.last_column_id.checked_add(1).ok_or_else(|| {
-            Error::new(ErrorKind::Invalid, "add a column", "the table has used up its field ids")
-                .with_hint("give the topic a new table")
+            Error::new(
+                ErrorKind::Invalid,
+                "add a column",
+                "the table has used up its field ids",
+            )
+            .with_hint("give the topic a new table")
         })?;
         Ok(self.last_column_id)
     }
@@ -306,10 +344,18 @@ fn fit(from: &PrimitiveType, to: &PrimitiveType) -> Fit {
         (from, to) if from == to => Fit::Holds,
         (Int, Long) | (Float, Double) => Fit::Widens,
         (Long, Int) | (Double, Float) => Fit::Holds,
-        (Decimal { precision, scale }, Decimal { precision: wanted, scale: wanted_scale })
-            if scale == wanted_scale =>
-        {
-            if wanted > precision { Fit::Widens } else { Fit::Holds }
+        (
+            Decimal { precision, scale },
+            Decimal {
+                precision: wanted,
+                scale: wanted_scale,
+            },
+        ) if scale == wanted_scale => {
+            if wanted > precision {
+                Fit::Widens
+            } else {
+                Fit::Holds
+            }
         }
         _ => Fit::Refused,
     }

@@ -137,10 +137,19 @@ mod tests {
             (root.field("a/b~c", None), "/a~1b~0c"),
             (root.field("price", Some("double")), "/price~double"),
             (root.field("price~double", None), "/price~0double"),
-            (root.field("items", None).element().field("sku", None), "/items/[]/sku"),
+            (
+                root.field("items", None).element().field("sku", None),
+                "/items/[]/sku",
+            ),
             (root.field("m", None).key(), "/m/{key}"),
             (root.field("m", None).map_value(), "/m/{}"),
-            (FieldPath::kafka().field("_kafka_headers", None).element().field("name", None), "@_kafka_headers/[]/name"),
+            (
+                FieldPath::kafka()
+                    .field("_kafka_headers", None)
+                    .element()
+                    .field("name", None),
+                "@_kafka_headers/[]/name",
+            ),
             (root.field("", None), "/"),
         ];
         for (path, expected) in cases {
@@ -150,7 +159,12 @@ mod tests {
 
     #[test]
     fn contradictions_are_found_and_gaps_are_none() {
-        let map = |entries: &[(&str, i32)]| entries.iter().map(|(p, id)| ((*p).to_owned(), *id)).collect::<FieldMap>();
+        let map = |entries: &[(&str, i32)]| {
+            entries
+                .iter()
+                .map(|(p, id)| ((*p).to_owned(), *id))
+                .collect::<FieldMap>()
+        };
         let ours = map(&[("/a", 1), ("/b", 2)]);
         assert_eq!(ours.contradiction(&map(&[("/b", 2), ("/c", 3)])), None);
         assert_eq!(ours.contradiction(&map(&[("/b", 7)])), Some(("/b", 2, 7)));

@@ -49,8 +49,14 @@ impl JsonScalar {
         }
     }
 
-    const ALL: [Self; 6] =
-        [Self::Boolean, Self::Integer, Self::WideInteger, Self::Fraction, Self::HugeNumber, Self::String];
+    const ALL: [Self; 6] = [
+        Self::Boolean,
+        Self::Integer,
+        Self::WideInteger,
+        Self::Fraction,
+        Self::HugeNumber,
+        Self::String,
+    ];
 }
 
 /// What has been seen at one place of an event's JSON values: enough to choose its column's type.
@@ -74,7 +80,9 @@ impl Kinds {
     }
 
     fn scalars(self) -> impl Iterator<Item = JsonScalar> {
-        JsonScalar::ALL.into_iter().filter(move |scalar| self.0 & (1 << *scalar as u8) != 0)
+        JsonScalar::ALL
+            .into_iter()
+            .filter(move |scalar| self.0 & (1 << *scalar as u8) != 0)
     }
 
     fn only_from(self, allowed: &[JsonScalar]) -> bool {
@@ -125,10 +133,23 @@ impl JsonShape {
             None => (None, &empty),
         };
         let leaves = current.map_or(0, |current| {
-            let own = |id: i32| fields.iter().any(|(path, mapped)| mapped == id && path.starts_with('@'));
-            current.fields().iter().filter(|field| !own(field.id)).map(|field| leaves(&field.field_type)).sum()
+            let own = |id: i32| {
+                fields
+                    .iter()
+                    .any(|(path, mapped)| mapped == id && path.starts_with('@'))
+            };
+            current
+                .fields()
+                .iter()
+                .filter(|field| !own(field.id))
+                .map(|field| leaves(&field.field_type))
+                .sum()
         });
-        let mut chooser = Chooser { fields, room: max_columns.saturating_sub(leaves), overflow: false };
+        let mut chooser = Chooser {
+            fields,
+            room: max_columns.saturating_sub(leaves),
+            overflow: false,
+        };
         let mut columns = chooser.object(self, current, &FieldPath::value(), 0);
         if chooser.overflow {
             columns.push(unknown_fields());
@@ -223,7 +244,9 @@ impl Chooser<'_> {
         let mut rest = Vec::new();
         let column = match (scalars, object, array) {
             (false, false, false) => None,
-            (false, true, false) | (false, false, true) if depth >= MAX_COLUMN_DEPTH => Some(ColumnType::STRING),
+            (false, true, false) | (false, false, true) if depth >= MAX_COLUMN_DEPTH => {
+                Some(ColumnType::STRING)
+            }
             (false, true, false) => {
                 // Room is claimed for the whole: a struct half of whose fields have columns helps nobody.
                 let room = std::mem::replace(&mut self.room, usize::MAX);
@@ -232,7 +255,10 @@ impl Chooser<'_> {
                 (!columns.is_empty()).then_some(ColumnType::Struct(columns))
             }
             (false, false, true) => {
-                let element = shape.elements.as_ref().map(|elements| self.new_type(elements, &path.element(), depth + 1));
+                let element = shape
+                    .elements
+                    .as_ref()
+                    .map(|elements| self.new_type(elements, &path.element(), depth + 1));
                 element.and_then(|element| {
                     if !element.rest.is_empty() {
                         rest.push("string");
@@ -245,7 +271,12 @@ impl Chooser<'_> {
             } else if kinds.only_from(&[Integer, WideInteger]) {
                 PrimitiveType::Long
             } else if kinds.only_from(&[Integer, WideInteger, Fraction]) {
-                rest.extend(kinds.scalars().any(|scalar| scalar == WideInteger).then_some("long"));
+                rest.extend(
+                    kinds
+                        .scalars()
+                        .any(|scalar| scalar == WideInteger)
+                        .then_some("long"),
+                );
                 PrimitiveType::Double
             } else {
                 PrimitiveType::String
@@ -288,7 +319,12 @@ impl Chooser<'_> {
         {
             match existing {
                 Type::List(list) => {
-                    let element = self.existing(elements, &list.element_field.field_type, &path.element(), depth + 1);
+                    let element = self.existing(
+                        elements,
+                        &list.element_field.field_type,
+                        &path.element(),
+                        depth + 1,
+                    );
                     column = element.column.map(|element| ColumnType::List(Box::new(element)));
                     if !element.rest.is_empty() {
                         add("string");

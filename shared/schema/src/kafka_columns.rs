@@ -20,7 +20,13 @@ pub struct KafkaColumns {
 
 impl Default for KafkaColumns {
     fn default() -> Self {
-        Self { key: true, headers: true, tombstone: true, topic: false, timestamp_type: false }
+        Self {
+            key: true,
+            headers: true,
+            tombstone: true,
+            topic: false,
+            timestamp_type: false,
+        }
     }
 }
 
@@ -62,7 +68,11 @@ impl KafkaColumns {
             (self.headers, Self::HEADERS, headers),
             (self.tombstone, Self::TOMBSTONE, ColumnType::Primitive(Boolean)),
             (self.topic, Self::TOPIC, ColumnType::Primitive(String)),
-            (self.timestamp_type, Self::TIMESTAMP_TYPE, ColumnType::Primitive(String)),
+            (
+                self.timestamp_type,
+                Self::TIMESTAMP_TYPE,
+                ColumnType::Primitive(String),
+            ),
         ]
         .into_iter()
         .filter(|(wanted, ..)| *wanted)

@@ -9,6 +9,7 @@ use iceberg::spec::TableMetadata;
 /// Promises, checked for every implementation by [`conformance::catalog`](crate::conformance):
 ///
 /// - [`swap`](Self::swap) succeeds for at most one caller per [`Pointer`]; `Conflict` means that it did not happen.
+/// - A metadata location is used once: neither `create` nor `swap` is given one that was a table's before.
 /// - Any other error of `swap` and `create` may hide a success (`CommitUnknown`, `Unavailable`): the caller reads
 ///   the pointer again before it decides (promise I5). Implementations never retry a swap by themselves.
 #[async_trait]

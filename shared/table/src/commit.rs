@@ -10,23 +10,27 @@ use uuid::Uuid;
 
 use crate::dead_letters;
 use crate::descriptor::{Descriptor, Judgement};
-use crate::inspect::{KafkaFields, inspect};
+use crate::inspect::KafkaFields;
 use crate::layout::{LogName, Shelf};
 use crate::ledger::Ledger;
 use crate::metadata::{commit_time, rebuild, write_metadata};
 use crate::outbox;
-use crate::plan::{
-    CommitPlan, Content, Evidence, Listed, MAX_TAKEN, Parked, PlanInput, Planning, SuspendCause, Suspension,
-    Take, TopicPolicy, Waiting, plan,
-};
+use crate::plan::{CommitPlan, MAX_TAKEN, SuspendCause, Suspension, Take, Waiting};
 use crate::properties;
 use crate::snapshot::{FilesBySpec, SnapshotRetention, WrittenManifests, spec_of, stage_append};
-use crate::topic_state::{Cause, TopicState};
+use crate::topic_state::Cause;
 use crate::trim::{FileContext, schema_of};
-use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
+use crate::warehouse::{Warehouse, iceberg_error};
 
+mod change;
 mod history;
 mod listing;
+mod survey;
+
+pub use change::change_ledger;
+pub(crate) use change::{WhenMoved, change_table, history_moved};
+pub(crate) use listing::{move_descriptor, read_descriptors};
+pub(crate) use survey::{Scope, Survey};
 
 /// How often one commit starts again when others are first, before the next run takes over.
 const MAX_ATTEMPTS: u32 = 16;
@@ -99,12 +103,23 @@ pub async fn commit_table(
     name: &TableName,
     settings: &CommitSettings,
 ) -> Result<CommitReport> {
+    commit_within(warehouse, name, settings, None).await
+}
+
+/// Commits what is pending of a table and in scope.
+pub(crate) async fn commit_within(
+    warehouse: &Warehouse,
+    name: &TableName,
+    settings: &CommitSettings,
+    scope: Option<&Scope>,
+) -> Result<CommitReport> {
     let mut report = CommitReport::default();
     for _ in 0..MAX_ROUNDS {
         let mut round = Round {
             warehouse,
             name,
             settings,
+            scope,
             report: &mut report,
             staging: Staging::default(),
         };
@@ -122,6 +137,7 @@ struct Round<'a> {
     warehouse: &'a Warehouse,
     name: &'a TableName,
     settings: &'a CommitSettings,
+    scope: Option<&'a Scope>,
     report: &'a mut CommitReport,
     staging: Staging,
 }
@@ -143,14 +159,6 @@ struct StagedCommit {
     committed: Committed,
 }
 
-/// What one attempt is made from, read in this order: the table, then everything pending.
-struct Known {
-    table: LoadedTable,
-    ledger: Ledger,
-    descriptors: Vec<Listed>,
-    states: HashMap<(String, String), TopicState>,
-}
-
 impl Round<'_> {
     /// Commits once; says whether another round may find more.
     async fn run(&mut self) -> Result<bool> {
@@ -160,13 +168,15 @@ impl Round<'_> {
                 let (base, limit) = (Duration::from_millis(50), Duration::from_secs(5));
                 self.warehouse.environment.backoff(attempt, base, limit).await;
             }
-            let Some(known) = self.read().await? else {
+            let Some(mut known) = Survey::read(self.warehouse, self.name).await? else {
                 return Ok(false);
             };
-            let Some(mut ledger) = self.check_history(&known).await? else {
+            if self.stops_for_history(&known).await? {
                 return Ok(false);
-            };
-            let plan = self.plan(&known, &mut ledger).await?;
+            }
+            let plan = known
+                .plan(self.warehouse, self.scope, self.settings.max_taken)
+                .await?;
             self.set_aside(&known, &plan).await?;
             if !plan.changes_ledger {
                 self.finish(&known, &plan, None).await?;
@@ -202,128 +212,32 @@ impl Round<'_> {
         .with_hint("what is pending stays; the next run tries again"))
     }
 
-    async fn read(&self) -> Result<Option<Known>> {
-        let Some(table) = self.warehouse.load(self.name).await? else {
-            return Ok(None);
+    /// Whether the table's history has moved: then its topics are suspended.
+    async fn stops_for_history(&mut self, known: &Survey) -> Result<bool> {
+        let Some(message) = &known.moved else {
+            return Ok(false);
         };
-        let ledger = self.warehouse.ledger(&table).await?;
-        let descriptors = listing::pending(self.warehouse, &table).await?;
-        let logs = descriptors
-            .iter()
-            .map(|listed| (listed.log.source.clone(), listed.log.topic.clone()));
-        let logs = logs.chain(
-            ledger
-                .logs
-                .iter()
-                .map(|log| (log.source.clone(), log.topic.clone())),
-        );
-        let mut states = HashMap::new();
-        for (source, topic) in logs.collect::<HashSet<_>>() {
-            let state = self.warehouse.topic_state(&source, &topic).await?;
-            states.insert((source.to_string(), topic.to_string()), state);
+        for state in known.states.values() {
+            let (source, topic) = (&state.source, &state.topic);
+            let cause = Cause::Commit(SuspendCause::History);
+            self.warehouse.suspend(source, topic, cause, message).await?;
+            self.report.suspended.push(Suspension {
+                log: LogName {
+                    source: source.clone(),
+                    topic: topic.clone(),
+                    epoch: state.epoch,
+                },
+                cause: SuspendCause::History,
+                descriptor: Uuid::nil(),
+                partition: None,
+                message: message.clone(),
+            });
         }
-        Ok(Some(Known {
-            table,
-            ledger,
-            descriptors,
-            states,
-        }))
-    }
-
-    /// The ledger to plan with, or nothing when the table's history has moved: then its topics are suspended.
-    async fn check_history(&mut self, known: &Known) -> Result<Option<Ledger>> {
-        let marks = known
-            .states
-            .values()
-            .filter_map(|state| state.high_water.get(&known.table.metadata.uuid()));
-        match history::check(&known.table.metadata, &known.ledger, marks.copied().max()) {
-            history::History::Fine { rows_were_deleted } => {
-                let mut ledger = known.ledger.clone();
-                if rows_were_deleted {
-                    let partitions = ledger.logs.iter_mut().flat_map(|log| log.partitions.values_mut());
-                    partitions.for_each(crate::ledger::PartitionLedger::settle_uncertain);
-                }
-                Ok(Some(ledger))
-            }
-            history::History::Moved(message) => {
-                for state in known.states.values() {
-                    let (source, topic) = (&state.source, &state.topic);
-                    let cause = Cause::Commit(SuspendCause::History);
-                    self.warehouse.suspend(source, topic, cause, &message).await?;
-                    self.report.suspended.push(Suspension {
-                        log: LogName {
-                            source: source.clone(),
-                            topic: topic.clone(),
-                            epoch: state.epoch,
-                        },
-                        cause: SuspendCause::History,
-                        descriptor: Uuid::nil(),
-                        partition: None,
-                        message: message.clone(),
-                    });
-                }
-                Ok(None)
-            }
-        }
-    }
-
-    async fn plan(&self, known: &Known, ledger: &mut Ledger) -> Result<CommitPlan> {
-        let metadata = &known.table.metadata;
-        let schema_ids: HashSet<i32> = metadata.schemas_iter().map(|schema| schema.schema_id()).collect();
-        let spec_ids: HashSet<i32> = metadata
-            .partition_specs_iter()
-            .map(|spec| spec.spec_id())
-            .collect();
-        let now = commit_time(self.warehouse.environment.now(), metadata);
-        let topics: HashMap<_, TopicPolicy> = known
-            .states
-            .iter()
-            .map(|(key, state)| (key.clone(), state.policy(now)))
-            .collect();
-        let mut descriptors = known.descriptors.clone();
-        let mut parked: Vec<Parked> = Vec::new();
-        let mut relisted = false;
-        let mut evidence = Evidence::default();
-        loop {
-            let input = PlanInput {
-                ledger,
-                schema_ids: &schema_ids,
-                spec_ids: &spec_ids,
-                descriptors: &descriptors,
-                parked: &parked,
-                relisted,
-                topics: &topics,
-                evidence: &evidence,
-                now,
-                max_taken: self.settings.max_taken,
-            };
-            match plan(&input) {
-                Planning::Ready(mut plan) => {
-                    // The commit that sees a delete writes down what it means, with or without rows of its own.
-                    plan.changes_ledger |= plan.ledger.logs != known.ledger.logs;
-                    return Ok(*plan);
-                }
-                Planning::Relist => {
-                    parked = listing::parked(self.warehouse, &descriptors).await?;
-                    listing::pending_again(self.warehouse, &known.table, &mut descriptors).await?;
-                    relisted = true;
-                }
-                Planning::Inspect(questions) => {
-                    for question in questions {
-                        let Some(descriptor) = read_descriptor(&descriptors, question.descriptor) else {
-                            continue;
-                        };
-                        let finding =
-                            inspect(self.warehouse, &known.table, ledger, descriptor, question).await?;
-                        evidence.insert(question, finding);
-                    }
-                }
-            }
-        }
+        Ok(true)
     }
 
     /// What must be durable before the swap: suspensions, quarantine, and copies of what is dropped.
-    async fn set_aside(&mut self, known: &Known, plan: &CommitPlan) -> Result<()> {
+    async fn set_aside(&mut self, known: &Survey, plan: &CommitPlan) -> Result<()> {
         for suspension in &plan.suspend {
             let cause = Cause::Commit(suspension.cause);
             let (source, topic) = (&suspension.log.source, &suspension.log.topic);
@@ -349,7 +263,7 @@ impl Round<'_> {
             .await?;
         }
         for (id, judgement) in &plan.dropped {
-            let Some(descriptor) = read_descriptor(&known.descriptors, *id) else {
+            let Some(descriptor) = known.descriptor(*id) else {
                 continue;
             };
             let copy = Descriptor {
@@ -367,7 +281,7 @@ impl Round<'_> {
     }
 
     /// Writes everything that the new metadata names, and the metadata.
-    async fn stage(&mut self, known: &Known, plan: &CommitPlan) -> Result<StagedCommit> {
+    async fn stage(&mut self, known: &Survey, plan: &CommitPlan) -> Result<StagedCommit> {
         let table = &known.table;
         let now = commit_time(self.warehouse.environment.now(), &table.metadata);
         if self.staging.snapshot_id == 0 || self.staging.take != plan.take {
@@ -436,7 +350,7 @@ impl Round<'_> {
     }
 
     /// The files of everything taken, cut where only a part is.
-    async fn stage_files(&self, known: &Known, plan: &CommitPlan) -> Result<Staging> {
+    async fn stage_files(&self, known: &Survey, plan: &CommitPlan) -> Result<Staging> {
         let mut staging = Staging {
             take: plan.take.clone(),
             snapshot_id: outbox::new_snapshot_id(self.warehouse),
@@ -445,9 +359,14 @@ impl Round<'_> {
         let metadata = &known.table.metadata;
         let kafka = KafkaFields::of(&known.ledger.fields)?;
         for take in &plan.take {
-            let Some(descriptor) = read_descriptor(&known.descriptors, take.id) else {
-                continue;
-            };
+            let descriptor = known.descriptor(take.id).ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Internal,
+                    "stage a commit",
+                    "the plan takes what was not listed",
+                )
+                .with_context("descriptor", take.id)
+            })?;
             let schema = schema_of(metadata, descriptor.schema_id)?;
             let spec = spec_of(metadata, descriptor.partition_spec_id)?;
             let rows = FileContext {
@@ -489,50 +408,25 @@ impl Round<'_> {
         Ok(staging)
     }
 
-    /// Reads the pointer again after a swap that did not answer success, and looks whether it happened (promise I5).
     async fn has_landed(&self, staged: &StagedCommit) -> Result<bool> {
-        let loaded = self.warehouse.load(self.name).await.map_err(|error| {
-            Error::new(
-                ErrorKind::CommitUnknown,
-                "find out whether a commit landed",
-                error.message().to_owned(),
-            )
-            .with_context("table", self.name)
-            .with_hint("nothing is lost: the next run looks again")
-            .with_source(error)
-        })?;
-        let Some(table) = loaded else { return Ok(false) };
-        if table.metadata.uuid() != staged.metadata.uuid() {
-            return Ok(false);
-        }
-        let named = table.pointer.metadata_location == staged.location
-            || table
-                .metadata
-                .metadata_log()
-                .iter()
-                .any(|entry| entry.metadata_file == staged.location);
-        let snapshot = staged
-            .committed
-            .snapshot_id
-            .is_some_and(|id| table.metadata.snapshot_by_id(id).is_some());
-        Ok(named || snapshot)
+        let (uuid, snapshot_id) = (staged.metadata.uuid(), staged.committed.snapshot_id);
+        change::has_landed(self.warehouse, self.name, uuid, &staged.location, snapshot_id).await
     }
 
     /// After the swap, or when none was needed: the high-water mark, then the descriptors that are settled.
-    async fn finish(&mut self, known: &Known, plan: &CommitPlan, committed: Option<Committed>) -> Result<()> {
+    async fn finish(
+        &mut self,
+        known: &Survey,
+        plan: &CommitPlan,
+        committed: Option<Committed>,
+    ) -> Result<()> {
         let uuid = known.table.metadata.uuid();
         if let Some(committed) = &committed {
             for state in known.states.values() {
                 let (source, topic) = (&state.source, &state.topic);
-                let mark = committed.commit;
-                let raise = |state: &mut TopicState| {
-                    let rises = state.high_water.get(&uuid).is_none_or(|known| *known < mark);
-                    if rises {
-                        state.high_water.insert(uuid, mark);
-                    }
-                    rises
-                };
-                self.warehouse.change_topic_state(source, topic, raise).await?;
+                self.warehouse
+                    .raise_high_water(source, topic, uuid, committed.commit)
+                    .await?;
             }
         }
         let settled: HashSet<&Uuid> = plan.settled.iter().collect();
@@ -576,14 +470,4 @@ pub(crate) async fn write_ledger(
         .map(|(key, value)| (key.to_owned(), value))
         .collect();
     Ok((location, properties))
-}
-
-fn read_descriptor(descriptors: &[Listed], id: Uuid) -> Option<&Descriptor> {
-    descriptors
-        .iter()
-        .find(|listed| listed.id == id)
-        .and_then(|listed| match &listed.content {
-            Content::Read(descriptor) => Some(descriptor.as_ref()),
-            Content::Unreadable { .. } => None,
-        })
 }

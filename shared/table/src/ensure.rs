@@ -5,17 +5,16 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use frazil_core::{Error, ErrorKind, Result, TableName, TimestampMs};
-use frazil_schema::{Column, Evolution, FieldMap, KafkaColumns, RefusedChange, SchemaChange, evolve};
+use frazil_schema::{Column, Evolution, FieldMap, KafkaColumns, RefusedChange, evolve};
 use iceberg::spec::{
     FormatVersion, NullOrder, Schema, SortDirection, SortField, SortOrder, TableMetadataBuilder, Transform,
     UnboundPartitionSpec,
 };
 use uuid::Uuid;
 
-use crate::commit::write_ledger;
+use crate::commit::{WhenMoved, change_table, write_ledger};
 use crate::ledger::Ledger;
-use crate::metadata::{commit_time, common_properties, rebuild, write_metadata};
-use crate::outbox::unknown_unless_conflict;
+use crate::metadata::{common_properties, write_metadata};
 use crate::properties;
 use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
 
@@ -125,7 +124,7 @@ pub async fn ensure_table(
                     continue;
                 }
                 tracing::info!(table = %name, added = ?change.added, widened = ?change.widened, "schema changes");
-                changed |= change_schema(warehouse, &table, &ledger, *change).await?;
+                changed |= change_schema(warehouse, name, wanted, design).await?;
             }
         }
     }
@@ -218,43 +217,34 @@ async fn create(
     }
 }
 
-/// Commits the new schema and the ledger that maps it; `false`: somebody else was first, or nobody knows yet.
+/// Commits the new schema and the ledger that maps it, worked out anew from what each try finds. `false`: somebody
+/// else did it first, or the change turned out to be refused, which the caller sees when it reads again.
 async fn change_schema(
     warehouse: &Warehouse,
-    table: &LoadedTable,
-    ledger: &Ledger,
-    change: SchemaChange,
+    name: &TableName,
+    wanted: &[&[Column]],
+    design: &TableDesign,
 ) -> Result<bool> {
-    let now = commit_time(warehouse.environment.now(), &table.metadata);
-    let mut next = ledger.clone();
-    next.commit += 1;
-    next.written_at = now;
-    next.fields = change.fields;
-    next.added.clear();
-    next.snapshot_id = table.metadata.current_snapshot_id();
-    next.sequence_number = table
-        .metadata
-        .current_snapshot()
-        .map_or(0, |s| s.sequence_number());
-    let (_, mut changed) = write_ledger(warehouse, &next).await?;
-    changed.insert(properties::SCHEMA_CHANGED_AT.to_owned(), now.to_string());
     let failed = |error| iceberg_error("change the table's schema", error);
-    let builder = rebuild(table)
-        .add_current_schema(change.schema)
-        .and_then(|builder| builder.set_properties(changed))
-        .map_err(failed)?;
-    let (location, metadata) = write_metadata(warehouse, builder, Some(table), now).await?;
-    match warehouse
-        .catalog
-        .swap(&table.name, &table.pointer, &location, &metadata)
-        .await
-    {
-        Ok(()) => Ok(true),
-        Err(error) => match unknown_unless_conflict(error).kind() {
-            ErrorKind::Conflict | ErrorKind::CommitUnknown => Ok(false),
-            kind => Err(Error::new(kind, "change the table's schema", "the swap failed")),
-        },
-    }
+    let now = warehouse.environment.now();
+    let change = |table: &LoadedTable, ledger: &mut Ledger, builder: TableMetadataBuilder| {
+        let metadata = &table.metadata;
+        let (schema, last_id) = (metadata.current_schema(), metadata.last_column_id());
+        let Evolution::Changed(change) =
+            evolve(Some(schema), last_id, &ledger.fields, wanted, &design.kafka)?
+        else {
+            return Ok(None);
+        };
+        ledger.fields = change.fields;
+        let changed_at = (properties::SCHEMA_CHANGED_AT.to_owned(), now.to_string());
+        let builder = builder
+            .add_current_schema(change.schema)
+            .and_then(|builder| builder.set_properties(HashMap::from([changed_at])))
+            .map_err(failed)?;
+        Ok(Some(builder))
+    };
+    let committed = change_table(warehouse, name, WhenMoved::Refuse, change).await?;
+    Ok(committed.is_some())
 }
 
 fn partition_spec(schema: &Schema, design: &TableDesign) -> Result<UnboundPartitionSpec> {

@@ -28,7 +28,7 @@ mod warehouse;
 
 pub use anchor::Anchor;
 pub use catalog::{Catalog, Pointer};
-pub use commit::{CommitReport, CommitSettings, Committed, commit_table};
+pub use commit::{CommitReport, CommitSettings, Committed, change_ledger, commit_table};
 pub use descriptor::{
     Claim, DESCRIPTOR_FORMAT, Descriptor, Judgement, MAX_DESCRIPTOR_BYTES, StagedDeadLetters, StagedFile,
     claims_from_attributes, claims_to_attributes,

@@ -251,4 +251,22 @@ impl Warehouse {
         })
         .await
     }
+
+    /// Notes that a table was seen at a commit; never goes back.
+    pub(crate) async fn raise_high_water(
+        &self,
+        source: &SourceName,
+        topic: &TopicName,
+        table: Uuid,
+        commit: u64,
+    ) -> Result<()> {
+        let raise = |state: &mut TopicState| {
+            let rises = state.high_water.get(&table).is_none_or(|known| *known < commit);
+            if rises {
+                state.high_water.insert(table, commit);
+            }
+            rises
+        };
+        self.change_topic_state(source, topic, raise).await.map(drop)
+    }
 }

@@ -27,7 +27,10 @@ pub(crate) fn orders(count: usize) -> Vec<Vec<u8>> {
 
 fn order(index: usize, random: &mut Random) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
-    text(&mut out, &format!("order-{:08x}-{index:06}", random.below(u64::from(u32::MAX))));
+    text(
+        &mut out,
+        &format!("order-{:08x}-{index:06}", random.below(u64::from(u32::MAX))),
+    );
     long(&mut out, random.below(4).cast_signed());
     let cents = random.below(2_000_000).cast_signed().to_be_bytes();
     long(&mut out, 4);
@@ -37,7 +40,15 @@ fn order(index: usize, random: &mut Random) -> Vec<u8> {
         long(&mut out, 0);
     } else {
         long(&mut out, 1);
-        text(&mut out, ["leave at the door", "gift", "call first", "second floor, ring twice"][random.below(4) as usize]);
+        text(
+            &mut out,
+            [
+                "leave at the door",
+                "gift",
+                "call first",
+                "second floor, ring twice",
+            ][random.below(4) as usize],
+        );
     }
     let items = 1 + random.below(3);
     long(&mut out, items.cast_signed());
@@ -69,7 +80,10 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
     }
 }

@@ -50,10 +50,13 @@ fn bench(bencher: Bencher<'_, '_>, records: &[EncodedRecord<'_>], bytes: usize) 
         topic: &topic,
         epoch: Epoch(0),
     };
-    bencher.counter(BytesCount::new(bytes)).counter(ItemsCount::new(records.len())).bench_local(|| {
-        let prepared = prepare(records, DecodeOptions::default()).expect("prepared");
-        prepared.to_batch(&table).expect("a batch")
-    });
+    bencher
+        .counter(BytesCount::new(bytes))
+        .counter(ItemsCount::new(records.len()))
+        .bench_local(|| {
+            let prepared = prepare(records, DecodeOptions::default()).expect("prepared");
+            prepared.to_batch(&table).expect("a batch")
+        });
 }
 
 /// Values to the table's batch, Kafka's own columns included.
@@ -61,7 +64,10 @@ fn bench(bencher: Bencher<'_, '_>, records: &[EncodedRecord<'_>], bytes: usize) 
 fn avro_to_table(bencher: Bencher<'_, '_>) {
     let orders = generate::orders(generate::ORDERS);
     let schema = AvroSchema::parse(generate::SCHEMA).expect("a schema");
-    let records = records(orders.iter().map(|body| Payload::Avro { schema: &schema, body }));
+    let records = records(orders.iter().map(|body| Payload::Avro {
+        schema: &schema,
+        body,
+    }));
     bench(bencher, &records, orders.iter().map(Vec::len).sum());
 }
 
@@ -70,7 +76,10 @@ fn avro_to_table(bencher: Bencher<'_, '_>) {
 fn avro_prepare(bencher: Bencher<'_, '_>) {
     let orders = generate::orders(generate::ORDERS);
     let schema = AvroSchema::parse(generate::SCHEMA).expect("a schema");
-    let records = records(orders.iter().map(|body| Payload::Avro { schema: &schema, body }));
+    let records = records(orders.iter().map(|body| Payload::Avro {
+        schema: &schema,
+        body,
+    }));
     bencher
         .counter(BytesCount::new(orders.iter().map(Vec::len).sum::<usize>()))
         .bench_local(|| prepare(&records, DecodeOptions::default()).expect("prepared"));
@@ -82,18 +91,29 @@ fn avro_prepare(bencher: Bencher<'_, '_>) {
 fn arrow_avro_alone(bencher: Bencher<'_, '_>) {
     let orders = generate::orders(generate::ORDERS);
     let bytes: usize = orders.iter().map(Vec::len).sum();
-    let framed: Vec<u8> = orders.iter().flat_map(|body| [&[0, 0, 0, 0, 1], body.as_slice()].concat()).collect();
+    let framed: Vec<u8> = orders
+        .iter()
+        .flat_map(|body| [&[0, 0, 0, 0, 1], body.as_slice()].concat())
+        .collect();
     let mut store = SchemaStore::new_with_type(FingerprintAlgorithm::Id);
-    store.set(Fingerprint::Id(1), ArrowAvroSchema::new(generate::SCHEMA.to_owned())).expect("a schema");
+    store
+        .set(
+            Fingerprint::Id(1),
+            ArrowAvroSchema::new(generate::SCHEMA.to_owned()),
+        )
+        .expect("a schema");
     let mut decoder = ReaderBuilder::new()
         .with_batch_size(orders.len())
         .with_writer_schema_store(store)
         .build_decoder()
         .expect("a decoder");
-    bencher.counter(BytesCount::new(bytes)).counter(ItemsCount::new(orders.len())).bench_local(|| {
-        decoder.decode(&framed).expect("decoded");
-        decoder.flush().expect("flushed").expect("a batch")
-    });
+    bencher
+        .counter(BytesCount::new(bytes))
+        .counter(ItemsCount::new(orders.len()))
+        .bench_local(|| {
+            decoder.decode(&framed).expect("decoded");
+            decoder.flush().expect("flushed").expect("a batch")
+        });
 }
 
 /// The same orders as JSON, columns inferred.

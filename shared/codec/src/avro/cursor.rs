@@ -14,7 +14,10 @@ pub(crate) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes, empty_items: MAX_EMPTY_ITEMS + bytes.len() }
+        Self {
+            rest: bytes,
+            empty_items: MAX_EMPTY_ITEMS + bytes.len(),
+        }
     }
 
     /// Bytes after the record mean that another schema wrote it.
@@ -22,8 +25,11 @@ impl<'a> Cursor<'a> {
         if self.rest.is_empty() {
             return Ok(());
         }
-        Err(Fault::new("avro.invalid", format!("{} bytes are left after the value", self.rest.len()))
-            .with_hint("the record was written with another schema than its id says"))
+        Err(Fault::new(
+            "avro.invalid",
+            format!("{} bytes are left after the value", self.rest.len()),
+        )
+        .with_hint("the record was written with another schema than its id says"))
     }
 
     #[inline]
@@ -92,14 +98,16 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(crate) fn int(&mut self) -> Decoded<i32> {
         let value = self.long()?;
-        i32::try_from(value).map_err(|_| Fault::new("avro.invalid", format!("{value} is not an int of 32 bits")))
+        i32::try_from(value)
+            .map_err(|_| Fault::new("avro.invalid", format!("{value} is not an int of 32 bits")))
     }
 
     /// A length, or the index of a branch.
     #[inline]
     pub(crate) fn index(&mut self) -> Decoded<usize> {
         let value = self.long()?;
-        usize::try_from(value).map_err(|_| Fault::new("avro.invalid", format!("{value} is not a length or index")))
+        usize::try_from(value)
+            .map_err(|_| Fault::new("avro.invalid", format!("{value} is not a length or index")))
     }
 
     #[inline]
@@ -126,7 +134,10 @@ impl<'a> Cursor<'a> {
         let count = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
         if empty_items {
             self.empty_items = self.empty_items.checked_sub(count).ok_or_else(|| {
-                Fault::new("avro.invalid", format!("{count} items that take no bytes: more than the limit"))
+                Fault::new(
+                    "avro.invalid",
+                    format!("{count} items that take no bytes: more than the limit"),
+                )
             })?;
         } else if count > self.rest.len() {
             return Err(truncated(count, self.rest.len()));
@@ -177,5 +188,8 @@ pub(super) fn may_be_empty(data_type: &AvroType) -> bool {
 
 #[cold]
 fn truncated(needed: usize, left: usize) -> Box<Fault> {
-    Fault::new("avro.truncated", format!("the value needs {needed} more bytes where {left} are left"))
+    Fault::new(
+        "avro.truncated",
+        format!("the value needs {needed} more bytes where {left} are left"),
+    )
 }

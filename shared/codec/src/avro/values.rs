@@ -21,14 +21,20 @@ pub(super) fn decimal(bytes: &[u8], limit: i128) -> Decoded<i128> {
     }
     Err(Fault::new(
         "avro.decimal_overflow",
-        format!("the decimal has more digits than its precision, {}", limit.ilog10()),
+        format!(
+            "the decimal has more digits than its precision, {}",
+            limit.ilog10()
+        ),
     ))
 }
 
 /// `HH:MM:SS.ffffff`.
 pub(super) fn time_of_day(micros: i64, text: &mut Bytes) -> Decoded<()> {
     if !(0..MICROS_PER_DAY).contains(&micros) {
-        return Err(Fault::new("value.time_out_of_range", format!("{micros} µs is not a time of day")));
+        return Err(Fault::new(
+            "value.time_out_of_range",
+            format!("{micros} µs is not a time of day"),
+        ));
     }
     let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
     let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
@@ -39,7 +45,10 @@ pub(super) fn time_of_day(micros: i64, text: &mut Bytes) -> Decoded<()> {
 
 /// The canonical form: lowercase, with hyphens. Takes braces, `urn:uuid:` and 32 digits as well.
 pub(super) fn uuid(given: &str, text: &mut Bytes) -> Decoded<()> {
-    let bare = given.trim_start_matches("urn:uuid:").trim_start_matches('{').trim_end_matches('}');
+    let bare = given
+        .trim_start_matches("urn:uuid:")
+        .trim_start_matches('{')
+        .trim_end_matches('}');
     let mut digits = [0u8; 32];
     let mut count = 0;
     for byte in bare.bytes().filter(|byte| *byte != b'-') {

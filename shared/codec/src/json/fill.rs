@@ -48,7 +48,10 @@ impl ObjectPlan {
                 plan.unknown = Some(index);
                 continue;
             }
-            let position = *plan.positions.entry(column.source.clone()).or_insert(plan.fields.len());
+            let position = *plan
+                .positions
+                .entry(column.source.clone())
+                .or_insert(plan.fields.len());
             if position == plan.fields.len() {
                 plan.fields.push(FieldPlan::default());
             }
@@ -63,7 +66,12 @@ impl ObjectPlan {
     }
 
     /// Pushes one row: the fields of the object at `at`, or nulls if there is none.
-    pub(crate) fn push_row(&self, tape: &Tape<'_>, at: Option<usize>, builders: &mut [Builder]) -> Decoded<()> {
+    pub(crate) fn push_row(
+        &self,
+        tape: &Tape<'_>,
+        at: Option<usize>,
+        builders: &mut [Builder],
+    ) -> Decoded<()> {
         let Some(at) = at.filter(|at| matches!(tape.node(*at), Node::Object { .. })) else {
             builders.iter_mut().for_each(Builder::push_null);
             return Ok(());
@@ -136,7 +144,9 @@ impl FieldPlan {
             }
         }
         let variant = match value {
-            Some(value) if !own_takes_it => Some(scalar(tape.node(value)).map_or("string", |kind| kind.variant())),
+            Some(value) if !own_takes_it => {
+                Some(scalar(tape.node(value)).map_or("string", |kind| kind.variant()))
+            }
             _ => None,
         };
         for (name, index, plan) in &self.siblings {
@@ -169,9 +179,9 @@ impl ValuePlan {
             (Self::Scalar(PrimitiveType::String), _) => true,
             (Self::Scalar(primitive), node) => scalar(node).is_some_and(|kind| kind.fits(primitive)),
             (Self::Object(_), Node::Object { .. }) => true,
-            (Self::List(element), Node::Array { .. }) => {
-                tape.elements(at).all(|at| tape.node(at) == Node::Null || element.takes(tape, at))
-            }
+            (Self::List(element), Node::Array { .. }) => tape
+                .elements(at)
+                .all(|at| tape.node(at) == Node::Null || element.takes(tape, at)),
             _ => false,
         }
     }
@@ -186,7 +196,10 @@ impl ValuePlan {
             #[allow(clippy::cast_precision_loss)]
             (Self::Scalar(_), Node::Integer(value), Values::Double(values)) => values.push(value as f64),
             (Self::Scalar(_), Node::Number(text), Values::Double(values)) => {
-                values.push(text.parse().map_err(|_| Fault::new("json.invalid", "a number is not one"))?);
+                values.push(
+                    text.parse()
+                        .map_err(|_| Fault::new("json.invalid", "a number is not one"))?,
+                );
             }
             (Self::Scalar(_), node, Values::Text(values)) => {
                 match (tape.string(at), node) {
@@ -208,7 +221,12 @@ impl ValuePlan {
                 }
                 items.end()?;
             }
-            _ => return Err(Fault::new("internal.column_mismatch", "the column was made for another type")),
+            _ => {
+                return Err(Fault::new(
+                    "internal.column_mismatch",
+                    "the column was made for another type",
+                ));
+            }
         }
         builder.valid();
         Ok(stored)
@@ -240,7 +258,9 @@ fn write_json(tape: &Tape<'_>, at: usize, out: &mut Vec<u8>) {
         Node::Null => out.write_all(b"null"),
         Node::Boolean(value) => write!(out, "{value}"),
         Node::Integer(value) => write!(out, "{value}"),
-        Node::Number(text) | Node::Array { text, .. } | Node::Object { text, .. } => out.write_all(text.as_bytes()),
+        Node::Number(text) | Node::Array { text, .. } | Node::Object { text, .. } => {
+            out.write_all(text.as_bytes())
+        }
         Node::Text(_) | Node::Escaped(_) => {
             write_string(out, tape.string(at).unwrap_or_default());
             Ok(())

@@ -25,9 +25,15 @@ pub(crate) enum Node<'a> {
     Text(&'a str),
     Escaped(usize),
     /// The text of the whole, and the index after its last element.
-    Array { text: &'a str, end: usize },
+    Array {
+        text: &'a str,
+        end: usize,
+    },
     /// The text of the whole, and the index after its last value. Keys and values alternate.
-    Object { text: &'a str, end: usize },
+    Object {
+        text: &'a str,
+        end: usize,
+    },
 }
 
 impl<'a> Tape<'a> {
@@ -37,10 +43,19 @@ impl<'a> Tape<'a> {
         let parsed = std::str::from_utf8(document)
             .map_err(|error| Fault::new("json.invalid", format!("the JSON is not UTF-8: {error}")))
             .and_then(|text| {
-                let mut parser = Parser { text, bytes: document, at: 0, tape: self };
+                let mut parser = Parser {
+                    text,
+                    bytes: document,
+                    at: 0,
+                    tape: self,
+                };
                 parser.value(0)?;
                 parser.space();
-                if parser.at < document.len() { Err(parser.expected("the end of the text")) } else { Ok(at) }
+                if parser.at < document.len() {
+                    Err(parser.expected("the end of the text"))
+                } else {
+                    Ok(at)
+                }
             });
         if parsed.is_err() {
             self.nodes.truncate(at);
@@ -148,7 +163,10 @@ impl<'a> Parser<'a, '_> {
                 }
             }
         }
-        self.tape.nodes[node] = Node::Object { text: &self.text[start..self.at], end: self.tape.nodes.len() };
+        self.tape.nodes[node] = Node::Object {
+            text: &self.text[start..self.at],
+            end: self.tape.nodes.len(),
+        };
         Ok(())
     }
 
@@ -162,13 +180,19 @@ impl<'a> Parser<'a, '_> {
                 }
             }
         }
-        self.tape.nodes[node] = Node::Array { text: &self.text[start..self.at], end: self.tape.nodes.len() };
+        self.tape.nodes[node] = Node::Array {
+            text: &self.text[start..self.at],
+            end: self.tape.nodes.len(),
+        };
         Ok(())
     }
 
     fn open(&mut self, depth: usize) -> Decoded<(usize, usize)> {
         if depth >= MAX_DEPTH {
-            return Err(Fault::new("json.too_deep", format!("the JSON is nested more than {MAX_DEPTH} levels deep")));
+            return Err(Fault::new(
+                "json.too_deep",
+                format!("the JSON is nested more than {MAX_DEPTH} levels deep"),
+            ));
         }
         let start = self.at;
         self.at += 1;
@@ -274,7 +298,11 @@ impl<'a> Parser<'a, '_> {
         while let Some(b'0'..=b'9') = self.bytes.get(self.at) {
             self.at += 1;
         }
-        if self.at == start { Err(self.expected("a digit")) } else { Ok(()) }
+        if self.at == start {
+            Err(self.expected("a digit"))
+        } else {
+            Ok(())
+        }
     }
 
     #[cold]
@@ -282,7 +310,10 @@ impl<'a> Parser<'a, '_> {
         let before = &self.bytes[..self.at.min(self.bytes.len())];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
-        Fault::new("json.invalid", format!("line {line}, column {column}: expected {what}"))
+        Fault::new(
+            "json.invalid",
+            format!("line {line}, column {column}: expected {what}"),
+        )
     }
 }
 

@@ -222,7 +222,23 @@ fn each_fault_names_the_thing_the_reason_and_the_way_out() {
     for (text, expected) in [
         (
             "x = ",
-            "1:4: string values must be quoted, expected literal string",
+            "1:5: string values must be quoted, expected literal string",
+        ),
+        (
+            "a = 1\na = 2\n[topics.a\n",
+            "2:1: duplicate key\n3:10: unclosed table, expected `]`",
+        ),
+        (
+            "[defaults]\nkafka_columns.topic = true\npartition_by = [\"_kafka_topic\"]\n[topics.a]\nkafka_columns = { key = false, topic = false }",
+            "5:19: topics.a.kafka_columns.key: the table has no column `_kafka_topic`; set kafka_columns.topic = true",
+        ),
+        (
+            "[defaults]\npartition_by = [\"_kafka_topic\"]\n[topics.a]\n[topics.b]",
+            "2:17: defaults.partition_by[0]: the table has no column `_kafka_topic`; set kafka_columns.topic = true",
+        ),
+        (
+            "[topics.a]\nsort_by = [\"_kafka_timestmp\"]",
+            "2:12: topics.a.sort_by[0]: Frazil has no column `_kafka_timestmp`; did you mean `_kafka_timestamp`?",
         ),
         (
             "format = 2\nfuture = true",
@@ -314,11 +330,11 @@ fn each_fault_names_the_thing_the_reason_and_the_way_out() {
         ),
         (
             "[topics.a]\npartition_by = [\"bucket(4, x)\", \"bucket(8, x)\"]",
-            "2:33: topics.a.partition_by[1]: `bucket[8](x)` and `bucket[4](x)` would have the same name, x_bucket; keep one",
+            "2:33: topics.a.partition_by[1]: `bucket[8](x)` and `bucket[4](x)` are one field, `x_bucket`; keep one",
         ),
         (
             "[topics.a]\nsort_by = [\"x\", \"x desc\"]",
-            "2:17: topics.a.sort_by[1]: `x` is sorted by twice; keep one",
+            "2:17: topics.a.sort_by[1]: `x` and `x` are one field, `x`; keep one",
         ),
         (
             "[topics.a]\ntimestamp_range = [2001-01-01]",
@@ -399,6 +415,26 @@ fn a_text_that_is_wrong_everywhere_is_cut_short() {
     let faults = Config::parse(&text, Path::new("f")).unwrap_err();
     assert_eq!((faults.faults().len(), faults.count()), (100, 150));
     assert!(faults.to_string().ends_with("\n… and 50 more"));
+    let word = "x".repeat(100_000);
+    check(
+        &format!("[defaults]\non_error = \"{word}\""),
+        &format!(
+            "2:1: defaults.on_error: unknown value \"{}…; write \"dead_letter\", \"suspend\" or \"skip\"",
+            "x".repeat(385)
+        ),
+    );
+    let sources: String = (0..101)
+        .map(|n| format!("[sources.s{n}]\nbootstrap_servers = [\"h{n}:1\"]\n"))
+        .collect();
+    check(
+        &sources,
+        "201:10: sources.s100: 101 sources, at most 100 are possible; use a file for each part of them",
+    );
+    let patterns: String = (0..101).map(|n| format!("[topics.\"{n:03}*\"]\n")).collect();
+    check(
+        &patterns,
+        "101:9: topics.\"100*\": 101 patterns, at most 100 are possible; use fewer, wider patterns",
+    );
     let long = format!("# {}", "x".repeat(1 << 20));
     check(
         &long,

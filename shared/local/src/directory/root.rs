@@ -90,10 +90,7 @@ impl Root {
         inside.ok_or_else(|| {
             invalid(operation, location, "it is outside of the warehouse")
                 .with_context("warehouse", &self.location)
-                .with_hint(
-                    "a warehouse that was moved cannot be read: Iceberg keeps whole locations; move it back, or link \
-                     its old path to the new one",
-                )
+                .with_hint("a warehouse cannot be moved: Iceberg keeps whole locations; move it back to where it was made")
         })
     }
 }

@@ -233,6 +233,25 @@ fn temporaries(storage: &DirectoryStorage) -> usize {
 }
 
 #[tokio::test]
+async fn a_deleted_object_leaves_no_file() {
+    let (directory, storage) = storage();
+    let location = format!("{}/a/b", storage.location());
+    storage.put(&location, "1".into(), Some("x")).await.unwrap();
+    let files = || fs::read_dir(directory.path().join("a")).unwrap().count();
+    assert_eq!(files(), 2, "the object and its attributes");
+    storage.delete(std::slice::from_ref(&location)).await.unwrap();
+    assert_eq!(files(), 0);
+
+    // A crash between the two, and the deletion tried again.
+    storage.put(&location, "1".into(), Some("x")).await.unwrap();
+    fs::remove_file(directory.path().join("a/b")).unwrap();
+    assert_eq!(storage.head(&location).await.unwrap(), None);
+    assert_eq!(listed(&storage).await, [""; 0]);
+    storage.delete(&[location]).await.unwrap();
+    assert_eq!(files(), 0);
+}
+
+#[tokio::test]
 async fn directories_that_somebody_removed_are_made_again() {
     let (directory, storage) = storage();
     let location = format!("{}/a/b/c", storage.location());

@@ -31,7 +31,10 @@ impl AvroType {
             Self::String | Self::Enum(_) | Self::Uuid | Self::UuidBytes => P::String,
             // Athena has no time type.
             Self::TimeMillis | Self::TimeMicros => P::String,
-            Self::Decimal { precision, scale, .. } => P::Decimal { precision: *precision, scale: *scale },
+            Self::Decimal { precision, scale, .. } => P::Decimal {
+                precision: *precision,
+                scale: *scale,
+            },
             Self::Date => P::Date,
             Self::Timestamp { utc: true, .. } => P::Timestamptz,
             Self::Timestamp { utc: false, .. } => P::Timestamp,
@@ -45,7 +48,10 @@ impl AvroType {
             }
             Self::Array(items) => return Some(ColumnType::List(Box::new(items.column_type()?))),
             Self::Map(values) => {
-                return Some(ColumnType::Map(Box::new(ColumnType::STRING), Box::new(values.column_type()?)));
+                return Some(ColumnType::Map(
+                    Box::new(ColumnType::STRING),
+                    Box::new(values.column_type()?),
+                ));
             }
             Self::Union(branches) => match self.only_branch() {
                 Some(branch) => return branch.data_type.column_type(),
@@ -63,7 +69,9 @@ impl AvroType {
     /// The branch of a union that is not null, if there is exactly one: such a union is an optional field.
     pub fn only_branch(&self) -> Option<&AvroField> {
         let Self::Union(branches) = self else { return None };
-        let mut others = branches.iter().filter(|branch| branch.data_type != AvroType::Null);
+        let mut others = branches
+            .iter()
+            .filter(|branch| branch.data_type != AvroType::Null);
         others.next().filter(|_| others.next().is_none())
     }
 }

@@ -39,7 +39,11 @@ fn decimal(object: &Map<String, Value>, size: Option<usize>, path: &str) -> Resu
             let shown = |name| object.get(name).map_or("none".to_owned(), Value::to_string);
             Err(invalid(
                 path,
-                format!("no column can hold a decimal of precision {} and scale {}", shown("precision"), shown("scale")),
+                format!(
+                    "no column can hold a decimal of precision {} and scale {}",
+                    shown("precision"),
+                    shown("scale")
+                ),
             )
             .with_hint("a decimal needs a precision of 1 to 38 and a scale of 0 to the precision"))
         }

@@ -5,8 +5,10 @@ use crate::ColumnType;
 
 /// Columns in short: `name type, …`, with `{}` for structs, `[]` for lists and `<>` for maps.
 fn show(columns: &[Column]) -> String {
-    let shown: Vec<String> =
-        columns.iter().map(|column| format!("{} {}", column.name, show_type(&column.data_type))).collect();
+    let shown: Vec<String> = columns
+        .iter()
+        .map(|column| format!("{} {}", column.name, show_type(&column.data_type)))
+        .collect();
     shown.join(", ")
 }
 
@@ -21,7 +23,8 @@ fn show_type(data_type: &ColumnType) -> String {
 
 /// The column of a field `f` of this type.
 fn check(data_type: &str, expected: &str) {
-    let text = format!(r#"{{"type": "record", "name": "R", "fields": [{{"name": "f", "type": {data_type}}}]}}"#);
+    let text =
+        format!(r#"{{"type": "record", "name": "R", "fields": [{{"name": "f", "type": {data_type}}}]}}"#);
     match AvroSchema::parse(&text) {
         Ok(schema) => assert_eq!(show(schema.columns()), expected, "{data_type}"),
         Err(error) => assert_eq!(format!("! {}", error.message()), expected, "{data_type}"),
@@ -39,24 +42,60 @@ fn every_avro_type_has_its_column() {
         (r#""string""#, "f string"),
         (r#""bytes""#, "f binary"),
         (r#"{"type": "fixed", "name": "F", "size": 5}"#, "f binary"),
-        (r#"{"type": "enum", "name": "E", "symbols": ["A", "B"]}"#, "f string"),
-        (r#"{"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}"#, "f decimal(9,2)"),
-        (r#"{"type": "fixed", "name": "F", "size": 9, "logicalType": "decimal", "precision": 20}"#, "f decimal(20,0)"),
+        (
+            r#"{"type": "enum", "name": "E", "symbols": ["A", "B"]}"#,
+            "f string",
+        ),
+        (
+            r#"{"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}"#,
+            "f decimal(9, 2)",
+        ),
+        (
+            r#"{"type": "fixed", "name": "F", "size": 9, "logicalType": "decimal", "precision": 20}"#,
+            "f decimal(20, 0)",
+        ),
         (r#"{"type": "int", "logicalType": "date"}"#, "f date"),
         (r#"{"type": "int", "logicalType": "time-millis"}"#, "f string"),
         (r#"{"type": "long", "logicalType": "time-micros"}"#, "f string"),
-        (r#"{"type": "long", "logicalType": "timestamp-millis"}"#, "f timestamptz"),
-        (r#"{"type": "long", "logicalType": "timestamp-micros"}"#, "f timestamptz"),
-        (r#"{"type": "long", "logicalType": "timestamp-nanos"}"#, "f timestamptz"),
-        (r#"{"type": "long", "logicalType": "local-timestamp-millis"}"#, "f timestamp"),
+        (
+            r#"{"type": "long", "logicalType": "timestamp-millis"}"#,
+            "f timestamptz",
+        ),
+        (
+            r#"{"type": "long", "logicalType": "timestamp-micros"}"#,
+            "f timestamptz",
+        ),
+        (
+            r#"{"type": "long", "logicalType": "timestamp-nanos"}"#,
+            "f timestamptz",
+        ),
+        (
+            r#"{"type": "long", "logicalType": "local-timestamp-millis"}"#,
+            "f timestamp",
+        ),
         (r#"{"type": "string", "logicalType": "uuid"}"#, "f string"),
-        (r#"{"type": "fixed", "name": "F", "size": 16, "logicalType": "uuid"}"#, "f string"),
-        (r#"{"type": "fixed", "name": "F", "size": 12, "logicalType": "duration"}"#, "f binary"),
-        (r#"{"type": "record", "name": "S", "fields": [{"name": "A-b", "type": "int"}]}"#, "f {a_b int}"),
+        (
+            r#"{"type": "fixed", "name": "F", "size": 16, "logicalType": "uuid"}"#,
+            "f string",
+        ),
+        (
+            r#"{"type": "fixed", "name": "F", "size": 12, "logicalType": "duration"}"#,
+            "f binary",
+        ),
+        (
+            r#"{"type": "record", "name": "S", "fields": [{"name": "A-b", "type": "int"}]}"#,
+            "f {a_b int}",
+        ),
         (r#"{"type": "record", "name": "S", "fields": []}"#, "f boolean"),
-        (r#"{"type": "record", "name": "S", "fields": [{"name": "n", "type": "null"}]}"#, "f boolean"),
+        (
+            r#"{"type": "record", "name": "S", "fields": [{"name": "n", "type": "null"}]}"#,
+            "f boolean",
+        ),
         (r#"{"type": "array", "items": "long"}"#, "f [long]"),
-        (r#"{"type": "map", "values": ["null", "string"]}"#, "f <string, string>"),
+        (
+            r#"{"type": "map", "values": ["null", "string"]}"#,
+            "f <string, string>",
+        ),
         (r#"["null", "string"]"#, "f string"),
         (r#"["string", "null"]"#, "f string"),
         (r#"["string"]"#, "f string"),
@@ -67,8 +106,14 @@ fn every_avro_type_has_its_column() {
         (r#"{"type": {"type": "string"}}"#, "f string"),
         // Logical types that are unknown or do not fit are ignored.
         (r#"{"type": "string", "logicalType": "date"}"#, "f string"),
-        (r#"{"type": "long", "logicalType": "timestamp-centuries"}"#, "f long"),
-        (r#"{"type": "fixed", "name": "F", "size": 11, "logicalType": "duration"}"#, "f binary"),
+        (
+            r#"{"type": "long", "logicalType": "timestamp-centuries"}"#,
+            "f long",
+        ),
+        (
+            r#"{"type": "fixed", "name": "F", "size": 11, "logicalType": "duration"}"#,
+            "f binary",
+        ),
         (
             r#"["null", {"type": "record", "name": "a.X", "fields": [{"name": "i", "type": "int"}]},
                 {"type": "record", "name": "b.X", "fields": [{"name": "i", "type": "int"}]}]"#,
@@ -83,7 +128,9 @@ fn every_avro_type_has_its_column() {
 #[test]
 fn what_no_column_can_hold_is_refused_by_name() {
     let decimal = |precision: &str, scale: &str| {
-        format!(r#"{{"type": "bytes", "logicalType": "decimal", "precision": {precision}, "scale": {scale}}}"#)
+        format!(
+            r#"{{"type": "bytes", "logicalType": "decimal", "precision": {precision}, "scale": {scale}}}"#
+        )
     };
     for (precision, scale) in [("0", "0"), ("39", "2"), ("5", "6"), ("5", "-1"), ("\"9\"", "2")] {
         let expected =
@@ -93,10 +140,19 @@ fn what_no_column_can_hold_is_refused_by_name() {
     let cases = [
         (r#""Missing""#, "! field `f`: type `Missing` is not defined"),
         (r#"["null", "R"]"#, "! field `f`: type `R` contains itself"),
-        (r#"["int", "int"]"#, "! field `f`: the union has two branches of type `int`"),
-        (r#"["int", ["null"]]"#, "! field `f`: the union has two branches of type `union`"),
+        (
+            r#"["int", "int"]"#,
+            "! field `f`: the union has two branches of type `int`",
+        ),
+        (
+            r#"["int", ["null"]]"#,
+            "! field `f`: the union has two branches of type `union`",
+        ),
         (r#"{"type": "array"}"#, "! field `f`: `items` is missing"),
-        (r#"{"type": "fixed", "name": "F", "size": -1}"#, "! field `f`: a fixed needs a `size` of 0 to 2147483647"),
+        (
+            r#"{"type": "fixed", "name": "F", "size": -1}"#,
+            "! field `f`: a fixed needs a `size` of 0 to 2147483647",
+        ),
         ("7", "! field `f`: `7` is not a type"),
         (
             r#"{"type": "record", "name": "S", "fields": [{"name": "a", "type": "int"}, {"name": "a", "type": "int"}]}"#,
@@ -130,17 +186,26 @@ fn names_follow_namespaces() {
 #[test]
 fn a_schema_that_is_no_record_is_a_field_called_value() {
     for text in [r#""string""#, "string", r#"{"type": "string"}"#] {
-        assert_eq!(show(AvroSchema::parse(text).unwrap().columns()), "value string", "{text}");
+        assert_eq!(
+            show(AvroSchema::parse(text).unwrap().columns()),
+            "value string",
+            "{text}"
+        );
     }
     for text in ["", "{", "True", "strings"] {
-        assert_eq!(AvroSchema::parse(text).unwrap_err().kind(), ErrorKind::Invalid, "{text}");
+        assert_eq!(
+            AvroSchema::parse(text).unwrap_err().kind(),
+            ErrorKind::Invalid,
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn size_is_bounded() {
     // Thirty records, each of which names the one before it twice: two to the thirtieth types.
-    let mut fields = String::from(r#"{"name": "r0", "type": {"type": "record", "name": "R0", "fields": []}}"#);
+    let mut fields =
+        String::from(r#"{"name": "r0", "type": {"type": "record", "name": "R0", "fields": []}}"#);
     for index in 1..30 {
         let before = index - 1;
         fields.push_str(&format!(
@@ -149,9 +214,17 @@ fn size_is_bounded() {
         ));
     }
     let doubling = format!(r#"{{"type": "record", "name": "Top", "fields": [{fields}]}}"#);
-    let deep = format!("{}\"int\"{}", r#"{"type": "array", "items": "#.repeat(65), "}".repeat(65));
+    let deep = format!(
+        "{}\"int\"{}",
+        r#"{"type": "array", "items": "#.repeat(65),
+        "}".repeat(65)
+    );
     let long = format!("\"string\"{}", " ".repeat(MAX_SCHEMA_BYTES));
-    for (text, reason) in [(doubling, "more than 20000 types"), (deep, "64 levels deep"), (long, "bytes long")] {
+    for (text, reason) in [
+        (doubling, "more than 20000 types"),
+        (deep, "64 levels deep"),
+        (long, "bytes long"),
+    ] {
         let error = AvroSchema::parse(&text).unwrap_err();
         assert!(error.message().contains(reason), "{error}");
     }

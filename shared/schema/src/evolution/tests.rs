@@ -14,7 +14,11 @@ struct Table {
 
 impl Table {
     fn none() -> Self {
-        Self { schema: None, last_column_id: 0, fields: FieldMap::default() }
+        Self {
+            schema: None,
+            last_column_id: 0,
+            fields: FieldMap::default(),
+        }
     }
 
     fn of(fields: &str) -> Self {
@@ -26,11 +30,19 @@ impl Table {
     fn evolve(&self, lists: &[&str]) -> Result<Evolution> {
         let schemas: Vec<AvroSchema> = lists.iter().map(|fields| avro(fields)).collect();
         let wanted: Vec<&[Column]> = schemas.iter().map(AvroSchema::columns).collect();
-        evolve(self.schema.as_ref(), self.last_column_id, &self.fields, &wanted, &KafkaColumns::default())
+        evolve(
+            self.schema.as_ref(),
+            self.last_column_id,
+            &self.fields,
+            &wanted,
+            &KafkaColumns::default(),
+        )
     }
 
     fn apply(&mut self, fields: &str) -> SchemaChange {
-        let Evolution::Changed(change) = self.evolve(&[fields]).unwrap() else { panic!("{fields} changes nothing") };
+        let Evolution::Changed(change) = self.evolve(&[fields]).unwrap() else {
+            panic!("{fields} changes nothing")
+        };
         self.schema = Some(change.schema.clone());
         self.last_column_id = change.last_column_id;
         self.fields = change.fields.clone();
@@ -50,7 +62,12 @@ impl Table {
     /// What another engine may do.
     fn edit(&mut self, edit: impl Fn(&mut Vec<NestedField>)) {
         let schema = self.schema.as_ref().unwrap();
-        let mut fields: Vec<NestedField> = schema.as_struct().fields().iter().map(|f| (**f).clone()).collect();
+        let mut fields: Vec<NestedField> = schema
+            .as_struct()
+            .fields()
+            .iter()
+            .map(|f| (**f).clone())
+            .collect();
         edit(&mut fields);
         let fields = fields.into_iter().map(Arc::new);
         self.schema = Some(Schema::builder().with_fields(fields).build().unwrap());
@@ -63,12 +80,19 @@ fn avro(fields: &str) -> AvroSchema {
         .filter(|field| !field.trim().is_empty())
         .map(|field| {
             let (name, data_type) = field.trim().split_once(' ').unwrap();
-            let data_type =
-                if data_type.starts_with(['{', '[']) { data_type.to_owned() } else { format!("\"{data_type}\"") };
+            let data_type = if data_type.starts_with(['{', '[']) {
+                data_type.to_owned()
+            } else {
+                format!("\"{data_type}\"")
+            };
             format!(r#"{{"name": "{name}", "type": {data_type}}}"#)
         })
         .collect();
-    AvroSchema::parse(&format!(r#"{{"type": "record", "name": "R", "fields": [{}]}}"#, fields.join(", "))).unwrap()
+    AvroSchema::parse(&format!(
+        r#"{{"type": "record", "name": "R", "fields": [{}]}}"#,
+        fields.join(", ")
+    ))
+    .unwrap()
 }
 
 const NESTED: &str = r#"id string; Price double;
@@ -123,7 +147,10 @@ fn ids_survive_the_creation_of_the_table() {
             ("@_kafka_tombstone", 11),
         ]
     );
-    assert_eq!(schema.field_by_id(2).unwrap().doc.as_deref(), Some("`Price` in the source"));
+    assert_eq!(
+        schema.field_by_id(2).unwrap().doc.as_deref(),
+        Some("`Price` in the source")
+    );
     assert_eq!(schema.field_by_id(1).unwrap().doc, None);
 }
 
@@ -132,8 +159,16 @@ fn two_lists_of_one_event_create_one_table_whose_ids_survive_too() {
     let Evolution::Changed(change) = Table::none().evolve(&[NESTED, "id string; later long"]).unwrap() else {
         panic!("a new table")
     };
-    assert_eq!(change.fields.get(&FieldPath::value().field("later", None)), Some(5));
-    assert_eq!(change.fields.get(&FieldPath::value().field("items", None).element()), Some(13));
+    assert_eq!(
+        change.fields.get(&FieldPath::value().field("later", None)),
+        Some(5)
+    );
+    assert_eq!(
+        change
+            .fields
+            .get(&FieldPath::value().field("items", None).element()),
+        Some(13)
+    );
     let renumbered = Renumbering::default().fields(change.schema.as_struct().fields());
     assert_eq!(renumbered, change.schema.as_struct().fields());
 }
@@ -144,11 +179,14 @@ fn check(before: &str, after: &str, expected: &[&str]) {
         Evolution::Unchanged => Vec::new(),
         Evolution::Changed(change) => {
             let added = change.added.iter().map(|path| format!("+{path}"));
-            added.chain(change.widened.iter().map(|path| format!("^{path}"))).collect()
+            added
+                .chain(change.widened.iter().map(|path| format!("^{path}")))
+                .collect()
         }
-        Evolution::Refused(refused) => {
-            refused.iter().map(|change| format!("{}: {} > {}", change.field, change.from, change.to)).collect()
-        }
+        Evolution::Refused(refused) => refused
+            .iter()
+            .map(|change| format!("{}: {} > {}", change.field, change.from, change.to))
+            .collect(),
     };
     assert_eq!(found, expected, "{before} -> {after}");
 }
@@ -156,24 +194,41 @@ fn check(before: &str, after: &str, expected: &[&str]) {
 #[test]
 fn the_table_of_schema_changes() {
     let decimal = |precision, scale| {
-        format!(r#"a {{"type": "bytes", "logicalType": "decimal", "precision": {precision}, "scale": {scale}}}"#)
+        format!(
+            r#"a {{"type": "bytes", "logicalType": "decimal", "precision": {precision}, "scale": {scale}}}"#
+        )
     };
     let record = |fields: &str| format!(r#"{{"type": "record", "name": "S", "fields": [{fields}]}}"#);
-    let (one, two) = (r#"{"name": "x", "type": "int"}"#, r#"{"name": "x", "type": "int"}, {"name": "y", "type": "int"}"#);
+    let (one, two) = (
+        r#"{"name": "x", "type": "int"}"#,
+        r#"{"name": "x", "type": "int"}, {"name": "y", "type": "int"}"#,
+    );
     let in_list = |fields| format!(r#"a {{"type": "array", "items": {}}}"#, record(fields));
     let in_map = |fields| format!(r#"a {{"type": "map", "values": {}}}"#, record(fields));
     let date = r#"a {"type": "int", "logicalType": "date"}"#;
     let instant = r#"a {"type": "long", "logicalType": "timestamp-millis"}"#;
     let cases: Vec<(String, String, Vec<&str>)> = vec![
         ("a int".into(), "a int; b long".into(), vec!["+/b"]),
-        (format!("a {}", record(one)), format!("a {}", record(two)), vec!["+/a/y"]),
+        (
+            format!("a {}", record(one)),
+            format!("a {}", record(two)),
+            vec!["+/a/y"],
+        ),
         (in_list(one), in_list(two), vec!["+/a/[]/y"]),
         (in_map(one), in_map(two), vec!["+/a/{}/y"]),
-        (r#"a ["null", "int", "string"]"#.into(), r#"a ["null", "int", "string", "long"]"#.into(), vec!["+/a/long"]),
+        (
+            r#"a ["null", "int", "string"]"#.into(),
+            r#"a ["null", "int", "string", "long"]"#.into(),
+            vec!["+/a/long"],
+        ),
         ("a int; b int".into(), "a int".into(), vec![]),
         ("a int".into(), "a long".into(), vec!["^/a"]),
         ("a float".into(), "a double".into(), vec!["^/a"]),
-        (r#"a {"type": "array", "items": "int"}"#.into(), r#"a {"type": "array", "items": "long"}"#.into(), vec!["^/a/[]"]),
+        (
+            r#"a {"type": "array", "items": "int"}"#.into(),
+            r#"a {"type": "array", "items": "long"}"#.into(),
+            vec!["^/a/[]"],
+        ),
         (decimal(9, 2), decimal(12, 2), vec!["^/a"]),
         ("a int".into(), r#"a ["null", "int"]"#.into(), vec![]),
         (r#"a ["null", "int"]"#.into(), "a int".into(), vec![]),
@@ -186,11 +241,28 @@ fn the_table_of_schema_changes() {
         // Refused.
         ("a int".into(), "a string".into(), vec!["/a: int > string"]),
         ("a int".into(), "a double".into(), vec!["/a: int > double"]),
-        (decimal(9, 2), decimal(9, 3), vec!["/a: decimal(9,2) > decimal(9,3)"]),
+        (
+            decimal(9, 2),
+            decimal(9, 3),
+            vec!["/a: decimal(9, 2) > decimal(9, 3)"],
+        ),
         (date.into(), instant.into(), vec!["/a: date > timestamptz"]),
-        ("a int".into(), r#"a ["null", "int", "string"]"#.into(), vec!["/a: int > a struct"]),
-        (in_list(one), format!("a {}", record(one)), vec!["/a: a list > a struct"]),
-        (format!("b int; a {}", record(one)), r#"b string; a {"type": "record", "name": "S", "fields": [{"name": "x", "type": "string"}]}"#.into(), vec!["/b: int > string", "/a/x: int > string"]),
+        (
+            "a int".into(),
+            r#"a ["null", "int", "string"]"#.into(),
+            vec!["/a: int > a struct"],
+        ),
+        (
+            in_list(one),
+            format!("a {}", record(one)),
+            vec!["/a: a list > a struct"],
+        ),
+        (
+            format!("b int; a {}", record(one)),
+            r#"b string; a {"type": "record", "name": "S", "fields": [{"name": "x", "type": "string"}]}"#
+                .into(),
+            vec!["/b: int > string", "/a/x: int > string"],
+        ),
     ];
     for (before, after, expected) in cases {
         check(&before, &after, &expected);
@@ -199,13 +271,17 @@ fn the_table_of_schema_changes() {
 
 #[test]
 fn a_refused_list_is_named() {
-    let Evolution::Refused(refused) = Table::of("a int").evolve(&["a long", "a string; b int"]).unwrap() else {
+    let Evolution::Refused(refused) = Table::of("a int").evolve(&["a long", "a string; b int"]).unwrap()
+    else {
         panic!("not refused")
     };
     assert_eq!(refused.len(), 1);
     assert_eq!((refused[0].list, refused[0].to.as_str()), (1, "string"));
     let error = refused[0].to_error();
-    assert_eq!((error.kind(), error.code()), (ErrorKind::Suspended, Some("schema.change_refused")));
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Suspended, Some("schema.change_refused"))
+    );
 }
 
 #[test]
@@ -235,27 +311,45 @@ fn names_that_become_equal_get_suffixes_that_stay() {
     assert_eq!(table.columns(), ["1 id int", "2 id_2 int"]);
     assert_eq!(table.evolve(&["id int; Id int"]).unwrap(), Evolution::Unchanged);
     table.apply("ID string");
-    assert_eq!(table.columns(), ["1 id int", "2 id_2 int", "12 id_3 string"]);
+    assert_eq!(table.columns(), ["1 id int", "2 id_2 int", "13 id_3 string"]);
 }
 
 #[test]
 fn a_value_field_called_like_one_of_kafkas_columns_is_invalid() {
     let error = Table::none().evolve(&["_Kafka_Offset long"]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.message().contains("`_Kafka_Offset`") && error.message().contains("`_kafka_offset`"), "{error}");
+    assert!(
+        error.message().contains("`_Kafka_Offset`") && error.message().contains("`_kafka_offset`"),
+        "{error}"
+    );
     // That column is off by default.
     let table = Table::of("_kafka_topic string");
     assert_eq!(table.columns().len(), 0);
-    let kafka = KafkaColumns { topic: true, ..KafkaColumns::default() };
-    let error = evolve(table.schema.as_ref(), table.last_column_id, &table.fields, &[], &kafka).unwrap_err();
+    let kafka = KafkaColumns {
+        topic: true,
+        ..KafkaColumns::default()
+    };
+    let error = evolve(
+        table.schema.as_ref(),
+        table.last_column_id,
+        &table.fields,
+        &[],
+        &kafka,
+    )
+    .unwrap_err();
     assert_eq!(error.code(), Some("schema.column_clash"));
 }
 
 #[test]
 fn kafkas_columns_can_be_added_later() {
     let table = Table::of("a int");
-    let kafka = KafkaColumns { topic: true, timestamp_type: true, ..KafkaColumns::default() };
-    let Evolution::Changed(change) = evolve(table.schema.as_ref(), 11, &table.fields, &[], &kafka).unwrap() else {
+    let kafka = KafkaColumns {
+        topic: true,
+        timestamp_type: true,
+        ..KafkaColumns::default()
+    };
+    let Evolution::Changed(change) = evolve(table.schema.as_ref(), 11, &table.fields, &[], &kafka).unwrap()
+    else {
         panic!("unchanged")
     };
     assert_eq!(change.added, ["@_kafka_topic", "@_kafka_timestamp_type"]);

@@ -28,13 +28,19 @@ fn see(value: &serde_json::Value, shape: &mut JsonShape) {
         }
         Value::Object(fields) => {
             shape.see_object();
-            fields.iter().for_each(|(name, value)| see(value, shape.field(name)));
+            fields
+                .iter()
+                .for_each(|(name, value)| see(value, shape.field(name)));
         }
     }
 }
 
 fn show(columns: &[Column]) -> String {
-    columns.iter().map(|c| format!("{} {}", c.name, show_type(&c.data_type))).collect::<Vec<_>>().join(", ")
+    columns
+        .iter()
+        .map(|c| format!("{} {}", c.name, show_type(&c.data_type)))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn show_type(data_type: &ColumnType) -> String {
@@ -52,7 +58,15 @@ fn check(events: &[(&[&str], &str)]) {
     for (documents, expected) in events {
         let columns = shape(documents).columns(schema.as_ref().map(|schema| (schema, &fields)), MAX_COLUMNS);
         assert_eq!(show(&columns), *expected, "{documents:?}");
-        match evolve(schema.as_ref(), last, &fields, &[&columns], &KafkaColumns::default()).unwrap() {
+        match evolve(
+            schema.as_ref(),
+            last,
+            &fields,
+            &[&columns],
+            &KafkaColumns::default(),
+        )
+        .unwrap()
+        {
             Evolution::Changed(change) => {
                 (schema, fields, last) = (Some(change.schema), change.fields, change.last_column_id);
             }
@@ -71,16 +85,28 @@ fn a_new_column_has_the_type_that_holds_all_of_the_events_values() {
         (&[r#"{"a": 1.5}"#, r#"{"a": true}"#], "a string"),
         (&[r#"{"a": true}"#, r#"{"a": null}"#], "a boolean"),
         (&[r#"{"a": 18446744073709551615}"#], "a string"),
-        (&[r#"{"a": 1.5}"#, r#"{"a": 9007199254740993}"#], "a double, a__long long"),
-        (&[r#"{"a": null, "b": {}, "c": [], "d": [null], "e": {"f": null}}"#], ""),
-        (&[r#"{"a": {"x": 1}}"#, r#"{"a": {"y": "z"}}"#], "a {x long, y string}"),
+        (
+            &[r#"{"a": 1.5}"#, r#"{"a": 9007199254740993}"#],
+            "a double, a__long long",
+        ),
+        (
+            &[r#"{"a": null, "b": {}, "c": [], "d": [null], "e": {"f": null}}"#],
+            "",
+        ),
+        (
+            &[r#"{"a": {"x": 1}}"#, r#"{"a": {"y": "z"}}"#],
+            "a {x long, y string}",
+        ),
         (&[r#"{"a": {"x": 1}}"#, r#"{"a": 5}"#], "a string"),
         (&[r#"{"a": {"x": 1}}"#, r#"{"a": [5]}"#], "a string"),
         (&[r#"{"a": [1, 2.5]}"#], "a [double]"),
         (&[r#"{"a": [1, "x"]}"#], "a [string]"),
         (&[r#"{"a": [{"x": 1}, {"y": 2}]}"#], "a [{x long, y long}]"),
         (&[r#"{"a": [[1], [2]]}"#], "a [[long]]"),
-        (&[r#"{"a": [0.5, 9007199254740993]}"#], "a [double], a__string string"),
+        (
+            &[r#"{"a": [0.5, 9007199254740993]}"#],
+            "a [double], a__string string",
+        ),
         (&[r#"{"A b": 1, "a.b": 2, "": 3}"#], "_ long, a_b long, a_b long"),
         (&["null"], ""),
     ];
@@ -93,18 +119,30 @@ fn a_new_column_has_the_type_that_holds_all_of_the_events_values() {
 fn an_existing_column_keeps_its_type_and_siblings_take_the_rest() {
     check(&[
         (&[r#"{"price": 1}"#], "price long"),
-        (&[r#"{"price": 2.5}"#, r#"{"price": "free"}"#, r#"{"price": true}"#], "price__boolean boolean, price__double double, price__string string"),
-        (&[r#"{"price": {"amount": 1}}"#, r#"{"price": 3}"#], "price long, price__string string"),
+        (
+            &[r#"{"price": 2.5}"#, r#"{"price": "free"}"#, r#"{"price": true}"#],
+            "price__boolean boolean, price__double double, price__string string",
+        ),
+        (
+            &[r#"{"price": {"amount": 1}}"#, r#"{"price": 3}"#],
+            "price long, price__string string",
+        ),
         (&[r#"{"price": null}"#], ""),
     ]);
     check(&[
         (&[r#"{"o": {"x": 1}, "l": [1]}"#], "l [long], o {x long}"),
-        (&[r#"{"o": {"x": "s", "y": 1}, "l": ["a"]}"#, r#"{"o": 7}"#], "l__string string, o {x__string string, y long}, o__long long"),
+        (
+            &[r#"{"o": {"x": "s", "y": 1}, "l": ["a"]}"#, r#"{"o": 7}"#],
+            "l__string string, o {x__string string, y long}, o__long long",
+        ),
         (&[r#"{"l": [1, "a"]}"#], "l [long], l__string string"),
     ]);
     check(&[
         (&[r#"{"t": "text"}"#], "t string"),
-        (&[r#"{"t": 1}"#, r#"{"t": {"x": 1}}"#, r#"{"t": [1]}"#], "t string"),
+        (
+            &[r#"{"t": 1}"#, r#"{"t": {"x": 1}}"#, r#"{"t": [1]}"#],
+            "t string",
+        ),
     ]);
 }
 
@@ -112,13 +150,24 @@ fn an_existing_column_keeps_its_type_and_siblings_take_the_rest() {
 fn columns_are_bounded() {
     let wide = r#"{"a": 1, "b": {"x": 1, "y": 2}, "c": 3, "d": 4}"#;
     let columns = shape(&[wide]).columns(None, 3);
-    assert_eq!(show(&columns), "a long, b {x long, y long}, _kafka_unknown_fields string");
+    assert_eq!(
+        show(&columns),
+        "a long, b {x long, y long}, _kafka_unknown_fields string"
+    );
     // A struct goes whole or not at all.
-    assert_eq!(show(&shape(&[wide]).columns(None, 2)), "a long, c long, _kafka_unknown_fields string");
+    assert_eq!(
+        show(&shape(&[wide]).columns(None, 2)),
+        "a long, c long, _kafka_unknown_fields string"
+    );
 
-    let Evolution::Changed(change) =
-        evolve(None, 0, &FieldMap::default(), &[&columns], &KafkaColumns::default()).unwrap()
-    else {
+    let Evolution::Changed(change) = evolve(
+        None,
+        0,
+        &FieldMap::default(),
+        &[&columns],
+        &KafkaColumns::default(),
+    )
+    .unwrap() else {
         panic!("a new table")
     };
     let table = Some((&change.schema, &change.fields));
@@ -126,5 +175,8 @@ fn columns_are_bounded() {
     assert_eq!(show(&later), "a long, _kafka_unknown_fields string");
     let deep = format!("{}1{}", r#"{"a":"#.repeat(70), "}".repeat(70));
     let columns = shape(&[&deep]).columns(None, MAX_COLUMNS);
-    assert_eq!(show(&columns), format!("{}a string{}", "a {".repeat(63), "}".repeat(63)));
+    assert_eq!(
+        show(&columns),
+        format!("{}a string{}", "a {".repeat(63), "}".repeat(63))
+    );
 }

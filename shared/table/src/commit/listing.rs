@@ -14,9 +14,18 @@ use crate::warehouse::{LoadedTable, Warehouse};
 /// How many objects are read at once.
 const READS_AT_ONCE: usize = 32;
 
+/// Every descriptor of the table on a shelf, each read.
+pub(crate) async fn read_descriptors(
+    warehouse: &Warehouse,
+    table: Uuid,
+    shelf: Shelf,
+) -> Result<Vec<Listed>> {
+    read_new(warehouse, table, shelf, Listing::First, &HashSet::new()).await
+}
+
 /// Every pending descriptor of the table, each read.
 pub(super) async fn pending(warehouse: &Warehouse, table: &LoadedTable) -> Result<Vec<Listed>> {
-    read_new(warehouse, table, Listing::First, &HashSet::new()).await
+    read_descriptors(warehouse, table.metadata.uuid(), Shelf::Pending).await
 }
 
 /// Lists pending descriptors again, and adds those that were not known.
@@ -26,24 +35,30 @@ pub(super) async fn pending_again(
     known: &mut Vec<Listed>,
 ) -> Result<()> {
     let ids: HashSet<Uuid> = known.iter().map(|listed| listed.id).collect();
-    known.extend(read_new(warehouse, table, Listing::Second, &ids).await?);
+    known.extend(
+        read_new(
+            warehouse,
+            table.metadata.uuid(),
+            Shelf::Pending,
+            Listing::Second,
+            &ids,
+        )
+        .await?,
+    );
     Ok(())
 }
 
 async fn read_new(
     warehouse: &Warehouse,
-    table: &LoadedTable,
+    table: Uuid,
+    shelf: Shelf,
     listing: Listing,
     known: &HashSet<Uuid>,
 ) -> Result<Vec<Listed>> {
-    let uuid = table.metadata.uuid();
-    let prefix = warehouse.layout.descriptors(Shelf::Pending, uuid);
+    let prefix = warehouse.layout.descriptors(shelf, table);
     let mut names = Vec::new();
     for object in list_all(warehouse.storage.as_ref(), &prefix).await? {
-        match warehouse
-            .layout
-            .parse_descriptor(Shelf::Pending, &object.location)
-        {
+        match warehouse.layout.parse_descriptor(shelf, &object.location) {
             Some((_, log, id)) if !known.contains(&id) => names.push((object.location, log, id)),
             Some(_) => {}
             None => tracing::warn!(location = object.location, "not a descriptor, passed over"),
@@ -90,7 +105,7 @@ async fn read_content(warehouse: &Warehouse, location: &str) -> Result<Option<Co
 
 /// Every parked event of the topics that have something pending. Listed before pending is listed again: an event that
 /// is drained meanwhile is staged before it is deleted here.
-pub(super) async fn parked(warehouse: &Warehouse, descriptors: &[Listed]) -> Result<Vec<Parked>> {
+pub(super) async fn parked(warehouse: &Warehouse, descriptors: &[Listed]) -> Result<Vec<(Uuid, Parked)>> {
     let topics: BTreeSet<_> = descriptors
         .iter()
         .map(|listed| (listed.log.source.clone(), listed.log.topic.clone()))
@@ -99,17 +114,15 @@ pub(super) async fn parked(warehouse: &Warehouse, descriptors: &[Listed]) -> Res
     for (source, topic) in topics {
         let prefix = warehouse.layout.parked(&source, &topic);
         for object in list_all(warehouse.storage.as_ref(), &prefix).await? {
-            let Some((log, _)) = warehouse.layout.parse_parked(&object.location) else {
+            let Some((log, id)) = warehouse.layout.parse_parked(&object.location) else {
                 continue;
             };
             let Some(head) = warehouse.storage.head(&object.location).await? else {
                 // Drained since: what it was staged as is in the listing that comes next.
                 continue;
             };
-            parked.push(Parked {
-                log,
-                claims: claims_from_attributes(head.attributes.as_deref()),
-            });
+            let claims = claims_from_attributes(head.attributes.as_deref());
+            parked.push((id, Parked { log, claims }));
         }
     }
     Ok(parked)

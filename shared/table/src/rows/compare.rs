@@ -197,10 +197,10 @@ fn common_type(left: &Field, right: &Field) -> Result<Field> {
                 _ => Err(defect(COMPARE, "a map has no entries")),
             };
             let (a, b) = (pair(a)?, pair(b)?);
-            let fields = a
-                .iter()
-                .zip(&b)
-                .map(|(a, b)| common_type(a, b))
+            // The key comes first, and Arrow wants it without nulls.
+            let pairs = a.iter().zip(&b).enumerate();
+            let fields = pairs
+                .map(|(index, (a, b))| Ok(common_type(a, b)?.with_nullable(index > 0)))
                 .collect::<Result<Vec<_>>>()?;
             let entries = Field::new("key_value", DataType::Struct(fields.into()), false);
             DataType::Map(Arc::new(entries), false)
@@ -215,9 +215,8 @@ fn common_type(left: &Field, right: &Field) -> Result<Field> {
             )
         })?,
     };
-    // Nullable throughout: the question is whether values are equal, not whether they may be missing.
-    let nullable = left.name() != "key";
-    Ok(Field::new(left.name(), data_type, nullable).with_metadata(left.metadata().clone()))
+    // Nullable: the question is whether values are equal, not whether they may be missing.
+    Ok(Field::new(left.name(), data_type, true).with_metadata(left.metadata().clone()))
 }
 
 fn wider(a: &DataType, b: &DataType) -> Option<DataType> {

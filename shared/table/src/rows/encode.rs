@@ -43,6 +43,11 @@ pub struct EncodedFile {
 }
 
 impl EncodedFile {
+    /// The partition that its rows are in.
+    pub fn partition(&self) -> &Struct {
+        &self.partition
+    }
+
     /// The manifest entry's view of the file at its final place, with its exact size.
     pub fn data_file(&self, location: &str) -> Result<DataFile> {
         let mut builder = DataFileBuilder::default();

@@ -50,6 +50,9 @@ struct ColumnJson {
     upper: Option<String>,
 }
 
+/// One of the values that a column may have.
+type Slot<T> = fn(&mut ColumnJson) -> &mut Option<T>;
+
 /// Describes a data file (rows, Parquet) of this spec. The same file always gives the same text.
 pub fn data_file_to_json(
     file: &DataFile,
@@ -85,7 +88,7 @@ pub fn data_file_to_json(
         .collect::<Result<Vec<_>>>()?;
 
     let mut columns: BTreeMap<i32, ColumnJson> = BTreeMap::new();
-    let counts: [(&HashMap<i32, u64>, fn(&mut ColumnJson) -> &mut Option<u64>); 4] = [
+    let counts: [(_, Slot<u64>); 4] = [
         (file.column_sizes(), |column| &mut column.size),
         (file.value_counts(), |column| &mut column.values),
         (file.null_value_counts(), |column| &mut column.nulls),
@@ -96,7 +99,7 @@ pub fn data_file_to_json(
             *slot(columns.entry(*id).or_default()) = Some(*count);
         }
     }
-    let bounds: [(&HashMap<i32, Datum>, fn(&mut ColumnJson) -> &mut Option<String>); 2] = [
+    let bounds: [(_, Slot<String>); 2] = [
         (file.lower_bounds(), |column| &mut column.lower),
         (file.upper_bounds(), |column| &mut column.upper),
     ];

@@ -7,6 +7,7 @@
 mod columns;
 mod compare;
 mod encode;
+mod footer;
 mod json;
 mod metrics;
 mod read;
@@ -38,3 +39,6 @@ where
 {
     move |cause| defect(operation, format!("{what}: {cause}")).with_source(cause)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+use proptest::prelude::*;
+
+use super::{Table, poison, records, values};
+use crate::{DecodeOptions, Payload, prepare};
+
+/// One event after the other into one table; each document with its expected row.
+fn check(events: &[&[(&str, &str)]]) {
+    let mut table = Table::default();
+    for event in events {
+        let records = records(
+            event
+                .iter()
+                .map(|(document, _)| Payload::Json(document.as_bytes())),
+        );
+        let expected: Vec<&str> = event.iter().map(|(_, expected)| *expected).collect();
+        assert_eq!(table.values(&records), expected);
+    }
+}
+
+#[test]
+fn values_arrive_in_the_columns_chosen_for_them() {
+    check(&[&[
+        (
+            r#"{"id": 1, "Name": "Zoë \"Z\"", "price": 1.10, "ok": true, "tags": ["a", null], "o": {"x": 1, "y": {"z": "q"}}}"#,
+            r#"id=1 name=Zoë "Z" price=1.1 ok=true tags=[a, null] o={x: 1, y: {z: q}}"#,
+        ),
+        (
+            r#"{"id": 2, "price": 3, "o": {"y": null}, "tags": []}"#,
+            "id=2 price=3.0 tags=[] o={x: null, y: null}",
+        ),
+        (r#"{"id": null, "extra": null}"#, ""),
+        ("null", ""),
+        (r#"{"id": 3, "id": 4}"#, "id=4"),
+        (
+            r#"{"lines": [{"sku": "a"}, {"qty": 2}]}"#,
+            "lines=[{sku: a, qty: null}, {sku: null, qty: 2}]",
+        ),
+    ]]);
+    // Mixed types in one event are text, exactly as it came.
+    check(&[&[
+        (r#"{"v": 1.50}"#, "v=1.50"),
+        (r#"{"v": "x"}"#, "v=x"),
+        (r#"{"v": {"a":  [1, 2]}}"#, r#"v={"a":  [1, 2]}"#),
+        (
+            r#"{"v": 123456789012345678901234567890}"#,
+            "v=123456789012345678901234567890",
+        ),
+        (r#"{"v": false}"#, "v=false"),
+    ]]);
+}
+
+#[test]
+fn integers_are_never_rounded() {
+    check(&[
+        &[(r#"{"n": 9223372036854775807}"#, "n=9223372036854775807")],
+        &[(r#"{"n": 9223372036854775808}"#, "n__string=9223372036854775808")],
+    ]);
+    check(&[&[
+        (r#"{"n": 0.5}"#, "n=0.5"),
+        (r#"{"n": 9007199254740992}"#, "n=9007199254740992.0"),
+        (r#"{"n": 9007199254740993}"#, "n__long=9007199254740993"),
+    ]]);
+    check(&[&[(r#"{"n": 1e999}"#, "n=1e999")]]);
+}
+
+#[test]
+fn what_does_not_fit_goes_to_a_sibling() {
+    check(&[
+        &[(
+            r#"{"price": 1, "l": [1], "o": {"x": 1}}"#,
+            "price=1 l=[1] o={x: 1}",
+        )],
+        &[
+            (r#"{"price": 2.5}"#, "price__double=2.5"),
+            (r#"{"price": "free"}"#, "price__string=free"),
+            (r#"{"price": 3}"#, "price=3"),
+            (r#"{"price": {"amount": 3}}"#, r#"price__string={"amount": 3}"#),
+            (r#"{"l": [1, "a"]}"#, r#"l__string=[1, "a"]"#),
+            (r#"{"l": [2]}"#, "l=[2]"),
+            (r#"{"o": {"x": true}}"#, "o={x: null, x__boolean: true}"),
+            (r#"{"o": 5}"#, "o__long=5"),
+        ],
+        // A producer's own field of that name is another one.
+        &[(r#"{"price__double": "mine"}"#, "price__double_2=mine")],
+    ]);
+}
+
+#[test]
+fn fields_beyond_the_bound_are_kept_as_text() {
+    let options = DecodeOptions {
+        max_columns: 2,
+        ..DecodeOptions::default()
+    };
+    let mut table = Table::default();
+    let mut check = |documents: &[&str], expected: &[&str]| {
+        let records = records(
+            documents
+                .iter()
+                .map(|document| Payload::Json(document.as_bytes())),
+        );
+        let prepared = prepare(&records, options).unwrap();
+        assert_eq!(values(&table.take(&prepared).unwrap()), expected);
+    };
+    check(
+        &[
+            r#"{"a": 1, "b": {"x": 2}, "c": [3.0], "d\n": "q\""}"#,
+            r#"{"a": 2}"#,
+        ],
+        &[
+            r#"a=1 b={x: 2} _kafka_unknown_fields={"c":[3.0],"d\n":"q\""}"#,
+            "a=2",
+        ],
+    );
+    // A field of which a part has no column is kept whole.
+    check(
+        &[r#"{"a": 1, "b": {"x": 2, "y": 3}}"#],
+        &[r#"a=1 b={x: 2} _kafka_unknown_fields={"b":{"x": 2, "y": 3}}"#],
+    );
+    check(&[r#"{"a": "text"}"#], &[r#"_kafka_unknown_fields={"a":"text"}"#]);
+}
+
+#[test]
+fn faults_have_codes_and_leave_no_columns() {
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    let documents = [
+        r#"{"good": 1}"#,
+        r#"{"bad": 1, "worse"}"#,
+        "[1]",
+        "\u{feff}{}",
+        &deep,
+    ];
+    let records = records(documents.map(|document| Payload::Json(document.as_bytes())));
+    let prepared = prepare(&records, DecodeOptions::default()).unwrap();
+    let codes: Vec<(usize, String)> = poison(&prepared);
+    assert_eq!(
+        codes,
+        [
+            (1, "json.invalid line 1, column 19: expected `:`".to_owned()),
+            (2, "json.not_an_object the JSON value is not an object".to_owned()),
+            (3, "json.invalid line 1, column 1: expected a value".to_owned()),
+            (
+                4,
+                "json.too_deep the JSON is nested more than 128 levels deep".to_owned()
+            ),
+        ]
+    );
+    assert_eq!(values(&Table::default().take(&prepared).unwrap()), ["good=1"]);
+}
+
+proptest! {
+    #[test]
+    fn any_documents_become_rows(documents in proptest::collection::vec(r#"\{("a": (1|"x"|0.5|null|\[1\]|\{"b": (1|true)\}), )?"c": (true|7|\[("y"|null|\{\})\]|\{\})\}"#, 1..6)) {
+        let mut table = Table::default();
+        // Twice, so that the second event meets a table; any order of types is taken, and none is refused.
+        for documents in [documents.clone(), documents.iter().rev().cloned().collect()] {
+            let records = records(documents.iter().map(|document| Payload::Json(document.as_bytes())));
+            prop_assert_eq!(table.values(&records).len(), documents.len());
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Rules of the house that a compiler does not check.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use frazil_tests::repository;
+use serde_json::Value;
+
+/// Who may use whom, as the table “Folders” of ARCHITECTURE.md says. What is not here may use nothing of ours.
+const ARROWS: [(&str, &[&str]); 14] = [
+    ("frazil-core", &[]),
+    ("frazil-config", &["frazil-core"]),
+    ("frazil-telemetry", &["frazil-core"]),
+    ("frazil-kafka", &["frazil-core"]),
+    ("frazil-schema", &["frazil-core"]),
+    ("frazil-registry", &["frazil-core", "frazil-kafka"]),
+    ("frazil-codec", &["frazil-core", "frazil-schema"]),
+    ("frazil-table", &["frazil-core", "frazil-schema"]),
+    ("frazil-aws", &["frazil-core", "frazil-table", "frazil-registry"]),
+    ("frazil-local", &["frazil-core", "frazil-table"]),
+    ("frazil-ingest", SHARED),
+    ("frazil-catalog", SHARED),
+    ("frazil-compaction", SHARED),
+    ("frazil-rest", SHARED),
+];
+const SHARED: &[&str] = &[
+    "frazil-core",
+    "frazil-config",
+    "frazil-telemetry",
+    "frazil-kafka",
+    "frazil-schema",
+    "frazil-registry",
+    "frazil-codec",
+    "frazil-table",
+    "frazil-aws",
+    "frazil-local",
+];
+/// The command and the tests may use everything.
+const ABOVE_ALL: [&str; 2] = ["frazil", "frazil-tests"];
+
+/// Crates of others that only some of ours may see: a prefix of their names, and who may.
+const FOREIGN: [(&str, &[&str]); 2] = [
+    (
+        "lambda_runtime",
+        &[
+            "frazil-ingest",
+            "frazil-catalog",
+            "frazil-compaction",
+            "frazil-rest",
+        ],
+    ),
+    ("aws-sdk-", &["frazil-aws"]),
+];
+/// These neither do I/O nor run anything: no tokio, no AWS.
+const PURE: [&str; 4] = ["frazil-core", "frazil-schema", "frazil-codec", "frazil-kafka"];
+
+#[test]
+fn packages_depend_only_along_the_arrows() -> Result<()> {
+    let wrong = wrong_arrows(&dependencies(&workspace_metadata()?)?);
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn an_arrow_against_the_table_is_seen() {
+    for (package, dependency, expected) in [
+        (
+            "frazil-core",
+            "frazil-kafka",
+            Some("frazil-core may not use frazil-kafka"),
+        ),
+        (
+            "frazil-ingest",
+            "frazil-catalog",
+            Some("frazil-ingest may not use frazil-catalog"),
+        ),
+        (
+            "frazil-table",
+            "frazil-local",
+            Some("frazil-table may not use frazil-local"),
+        ),
+        (
+            "frazil-new",
+            "frazil-core",
+            Some("frazil-new is not in the table of folders"),
+        ),
+        (
+            "frazil-local",
+            "aws-sdk-s3",
+            Some("frazil-local may not use aws-sdk-s3"),
+        ),
+        (
+            "frazil",
+            "lambda_runtime",
+            Some("frazil may not use lambda_runtime"),
+        ),
+        ("frazil-codec", "tokio", Some("frazil-codec may not use tokio")),
+        (
+            "frazil-kafka",
+            "aws_lambda_events",
+            Some("frazil-kafka may not use aws_lambda_events"),
+        ),
+        ("frazil-table", "tokio", None),
+        ("frazil-tests", "frazil-ingest", None),
+        ("frazil-ingest", "lambda_runtime", None),
+    ] {
+        let packages = BTreeMap::from([(package.to_owned(), BTreeSet::from([dependency.to_owned()]))]);
+        assert_eq!(
+            wrong_arrows(&packages),
+            Vec::from_iter(expected.map(str::to_owned))
+        );
+    }
+}
+
+fn wrong_arrows(packages: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (package, dependencies) in packages {
+        let name = package.as_str();
+        let arrows = ARROWS.iter().find(|(from, _)| *from == name).map(|(_, to)| *to);
+        if arrows.is_none() && !ABOVE_ALL.contains(&name) {
+            wrong.push(format!("{name} is not in the table of folders"));
+            continue;
+        }
+        for dependency in dependencies.iter().map(String::as_str) {
+            let allowed = if dependency.starts_with("frazil") {
+                arrows.is_none_or(|arrows| arrows.contains(&dependency))
+            } else if let Some((_, users)) = FOREIGN.iter().find(|(prefix, _)| dependency.starts_with(prefix))
+            {
+                users.contains(&name)
+            } else {
+                !(PURE.contains(&name) && (dependency == "tokio" || dependency.starts_with("aws")))
+            };
+            if !allowed {
+                wrong.push(format!("{name} may not use {dependency}"));
+            }
+        }
+    }
+    wrong
+}
+
+/// The packages of the workspace with what they use when they run (tests may use more).
+fn dependencies(metadata: &Value) -> Result<BTreeMap<String, BTreeSet<String>>> {
+    let packages = metadata["packages"]
+        .as_array()
+        .context("cargo metadata has no packages")?;
+    let mut found = BTreeMap::new();
+    for package in packages {
+        let name = package["name"].as_str().context("a package has no name")?;
+        let used = package["dependencies"]
+            .as_array()
+            .context("a package has no dependencies")?;
+        let used = used
+            .iter()
+            .filter(|used| used["kind"] != "dev")
+            .filter_map(|used| used["name"].as_str());
+        found.insert(name.to_owned(), used.map(str::to_owned).collect());
+    }
+    ensure!(
+        found.len() > ABOVE_ALL.len(),
+        "cargo metadata lists only {:?}",
+        found.keys()
+    );
+    Ok(found)
+}
+
+fn workspace_metadata() -> Result<Value> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(repository());
+    let output = cargo.output()?;
+    ensure!(
+        output.status.success(),
+        "cargo metadata: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+#[test]
+fn only_slow_tests_are_left_out_of_the_fast_suite() -> Result<()> {
+    let mut sources = Vec::new();
+    for folder in ["shared", "functions", "cli", "tests"] {
+        rust_sources(&repository().join(folder), &mut sources)?;
+    }
+    ensure!(sources.len() > 10, "only {sources:?} were found");
+    for source in sources {
+        for (number, line) in fs::read_to_string(&source)?.lines().enumerate() {
+            let line = line.trim_start();
+            let ignores =
+                line.starts_with("#[ignore") || line.starts_with("#[cfg_attr") && line.contains("ignore");
+            ensure!(
+                !ignores || line.starts_with("#[ignore = \"slow: "),
+                "{}:{}: {line}: a test is left out only as #[ignore = \"slow: why\"], which the slow suite runs",
+                source.display(),
+                number + 1,
+            );
+        }
+    }
+    Ok(())
+}
+
+fn rust_sources(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            rust_sources(&path, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,4 @@
+//! Everything end to end, in one binary.
+
+mod checkers;
+mod house;

@@ -8,7 +8,7 @@ use frazil_core::{Environment, Error, ErrorKind, Result, SourceName, TableName, 
 use frazil_ingest::{Ingest, IngestOptions};
 use frazil_local::{DATABASE_FILE, open_warehouse};
 use frazil_registry::{CachedRegistry, DirectoryRegistry};
-use frazil_table::{Layout, Warehouse, system_environment};
+use frazil_table::{Warehouse, system_environment};
 
 use crate::arguments::Common;
 use crate::progress::Progress;
@@ -50,20 +50,17 @@ impl Session {
         })
     }
 
+    pub(crate) fn config(&self) -> Arc<Config> {
+        self.config.clone()
+    }
+
     pub(crate) fn progress(&self) -> Progress {
         Progress::start(&self.environment)
     }
 
     /// The warehouse, made when there is none.
     pub(crate) fn warehouse(&self) -> Result<Warehouse> {
-        let local = open_warehouse(&self.directory, &self.environment)?;
-        Ok(Warehouse {
-            layout: Layout::new(local.location),
-            storage: local.storage,
-            catalog: local.catalog,
-            states: local.states,
-            environment: self.environment.clone(),
-        })
+        open_warehouse(&self.directory, &self.environment)
     }
 
     /// The warehouse, for commands that have nothing to say about one that does not exist.

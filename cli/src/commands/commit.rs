@@ -1,23 +1,29 @@
 use std::collections::BTreeMap;
 
-use frazil_core::{Result, SourceName, TableName, TopicName};
-use frazil_table::inspection::{TableKind, list_tables};
+use async_trait::async_trait;
+use bytes::Bytes;
+use frazil_catalog::CatalogFunction;
+use frazil_core::{Error, Result, SourceName, TableName, TopicName};
+use frazil_ingest::Ingest;
 use frazil_table::plan::WaitReason;
-use frazil_table::{Cause, CommitReport, Committed, Judgement, Warehouse};
+use frazil_table::{Cause, CommitReport, Committed, EventSink, Judgement, ParkedEvent, Warehouse};
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::document::{indented, plain};
-use crate::failure::Outcome;
+use crate::failure::{ErrorDocument, Outcome, error_text};
 use crate::output::{Document, Output};
 use crate::progress::Progress;
 use crate::session::{Handlers, Session, find_table};
 use crate::units;
 
 /// What commits did.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-struct Commits {
-    tables: Vec<TableCommit>,
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Commits {
+    pub(crate) tables: Vec<TableCommit>,
+    failed: Vec<FailedCommit>,
+    /// What was parked and is ingested now.
+    drained: Drained,
 }
 
 /// What a run of commits did to one table.
@@ -78,54 +84,131 @@ pub(crate) struct SuspendedDocument {
     message: String,
 }
 
+/// A table that could not be committed; the others were.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct FailedCommit {
+    table: TableName,
+    error: ErrorDocument,
+    #[serde(skip)]
+    text: String,
+    #[serde(skip)]
+    outcome: Outcome,
+}
+
+/// What became of parked events.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Drained {
+    /// Events that were ingested.
+    events: u64,
+    /// Topics of which some stay parked, although they run.
+    stopped: Vec<StoppedDrain>,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+struct StoppedDrain {
+    source: SourceName,
+    topic: TopicName,
+    error: ErrorDocument,
+    #[serde(skip)]
+    text: String,
+    #[serde(skip)]
+    outcome: Outcome,
+}
+
 pub(crate) async fn commit(session: &Session, table: Option<&str>, output: &Output) -> Result<Outcome> {
     let warehouse = session.existing_warehouse()?;
-    let table = match table {
+    let tables = match table {
         None => None,
-        Some(name) => Some(find_table(&warehouse, name).await?),
+        Some(name) => Some(vec![find_table(&warehouse, name).await?]),
     };
     let progress = session.progress();
     let mut handlers = Handlers::default();
-    let tables = commit_tables(session, &mut handlers, &warehouse, table.as_slice(), &progress).await?;
+    let commits = Commits::make(session, &mut handlers, &warehouse, tables.as_deref(), &progress).await?;
     drop(progress);
-    let commits = Commits { tables };
     output.print(&commits)?;
-    Ok(outcome_of(&commits.tables))
+    Ok(commits.outcome())
 }
 
-/// Commits these tables, or all when there are none, and ingests what was parked.
-pub(crate) async fn commit_tables(
-    session: &Session,
-    handlers: &mut Handlers,
-    warehouse: &Warehouse,
-    tables: &[TableName],
-    progress: &Progress,
-) -> Result<Vec<TableCommit>> {
-    progress.say("committing");
-    let ingest = session.ingest(handlers, warehouse, None);
-    let _ = ingest;
-    let mut names = tables.to_vec();
-    if names.is_empty() {
-        for (name, overview) in list_tables(warehouse).await? {
-            if overview.is_ok_and(|overview| overview.kind == TableKind::Rows) {
-                names.push(name);
+impl Commits {
+    /// Ingests what was parked, then commits these tables, or all.
+    pub(crate) async fn make(
+        session: &Session,
+        handlers: &mut Handlers,
+        warehouse: &Warehouse,
+        tables: Option<&[TableName]>,
+        progress: &Progress,
+    ) -> Result<Self> {
+        let function = CatalogFunction::new(warehouse.clone(), session.config());
+        progress.say("ingesting parked events");
+        let sink = IngestSink(session.ingest(handlers, warehouse, None));
+        let mut drained = Drained::default();
+        loop {
+            let report = function.drain(&sink).await?;
+            drained.events += report.delivered;
+            drained.stopped = report.stopped.into_iter().map(StoppedDrain::from).collect();
+            if report.delivered == 0 {
+                break;
             }
         }
+        progress.say("committing");
+        let mut commits = Self { tables: Vec::new(), failed: Vec::new(), drained };
+        for commit in function.commit(tables).await? {
+            match commit.result {
+                Ok(report) => commits.tables.push(TableCommit::new(commit.table, report)),
+                Err(error) => commits.failed.push(FailedCommit {
+                    table: commit.table,
+                    error: ErrorDocument::from(&error),
+                    text: error_text(&error),
+                    outcome: Outcome::of(error.kind()),
+                }),
+            }
+        }
+        Ok(commits)
     }
-    let mut commits = Vec::new();
-    for name in names {
-        let report = frazil_table::commit_table(warehouse, &name, &Default::default()).await?;
-        commits.push(TableCommit::new(name, report));
+
+    /// Failures go before questions.
+    pub(crate) fn outcome(&self) -> Outcome {
+        let failed = self.failed.iter().map(|failed| failed.outcome);
+        let stopped = self.drained.stopped.iter().map(|stopped| stopped.outcome);
+        let asks = self.tables.iter().any(|table| !table.suspended.is_empty());
+        let asks = asks.then_some(Outcome::Suspended);
+        let found: Vec<Outcome> = failed.chain(stopped).chain(asks).collect();
+        let worst = found.iter().find(|outcome| **outcome != Outcome::Suspended);
+        worst.or(found.first()).copied().unwrap_or(Outcome::Done)
     }
-    Ok(commits)
+
+    /// What went wrong, table by table and topic by topic.
+    pub(crate) fn problems(&self) -> String {
+        let mut text = String::new();
+        for stopped in &self.drained.stopped {
+            text.push_str(&format!("{} stays parked\n{}", plain(stopped.topic.as_str()), indented(&stopped.text)));
+        }
+        for failed in &self.failed {
+            text.push_str(&format!("{} was not committed\n{}", failed.table, indented(&failed.text)));
+        }
+        text
+    }
 }
 
-/// Suspended as soon as a person must decide about one of them.
-pub(crate) fn outcome_of(tables: &[TableCommit]) -> Outcome {
-    if tables.iter().any(|table| !table.suspended.is_empty()) {
-        Outcome::Suspended
-    } else {
-        Outcome::Done
+impl From<(SourceName, TopicName, Error)> for StoppedDrain {
+    fn from((source, topic, error): (SourceName, TopicName, Error)) -> Self {
+        Self {
+            source,
+            topic,
+            error: ErrorDocument::from(&error),
+            text: error_text(&error),
+            outcome: Outcome::of(error.kind()),
+        }
+    }
+}
+
+/// Hands parked events to the ingest handler of this process.
+struct IngestSink<'a>(&'a Ingest);
+
+#[async_trait]
+impl EventSink for IngestSink<'_> {
+    async fn deliver(&self, parked: &ParkedEvent, event: Bytes) -> Result<()> {
+        self.0.handle_parked(&parked.log, &event).await.map(|_| ())
     }
 }
 
@@ -240,10 +323,13 @@ fn waiting_for(reason: WaitReason) -> (&'static str, &'static str) {
 
 impl Document for Commits {
     fn to_text(&self, _: Option<usize>) -> String {
-        if self.tables.is_empty() {
+        let mut text = self.problems();
+        if self.tables.is_empty() && text.is_empty() {
             return "no tables\n".to_owned();
         }
-        let mut text = String::new();
+        if self.drained.events > 0 {
+            text.push_str(&format!("{} ingested\n", units::counted(self.drained.events, "parked event")));
+        }
         for table in &self.tables {
             let what = match (table.commits.len(), table.rows) {
                 (0, _) => "nothing to commit".to_owned(),

@@ -6,7 +6,7 @@ use frazil_table::Warehouse;
 use frazil_table::inspection::{ScanRequest, table_overview};
 use serde::Serialize;
 
-use super::commit::{TableCommit, commit_tables, outcome_of};
+use super::commit::{Commits, TableCommit};
 use super::ingest::{Ingested, ingest_events};
 use super::show::ShownRows;
 use crate::document::{indented, pairs, plain};
@@ -25,6 +25,8 @@ struct Ran {
     /// The tables of the events.
     tables: Vec<TableRun>,
     ingested: Ingested,
+    /// What could not be committed. The commits that were made stand at their tables.
+    commits: Commits,
 }
 
 /// What a run did to one table, and how to look at it.
@@ -66,29 +68,28 @@ pub(crate) async fn run(session: &Session, events: &[PathBuf], output: &Output) 
 
     let counts = Counts::by_table(&ingested);
     let names: Vec<TableName> = counts.keys().cloned().collect();
-    let mut commits = Vec::new();
-    if !names.is_empty() {
-        commits = commit_tables(session, &mut handlers, &warehouse, &names, &progress).await?;
-    }
-    let outcome = match (ingested.outcome(), outcome_of(&commits)) {
+    // Tables of an event that failed half-way may have something pending as well.
+    let names = (!names.is_empty()).then_some(names.as_slice());
+    let mut commits = match names {
+        Some(names) => Commits::make(session, &mut handlers, &warehouse, Some(names), &progress).await?,
+        None => Commits::default(),
+    };
+    let outcome = match (ingested.outcome(), commits.outcome()) {
         (Outcome::Done, committed) => committed,
+        (Outcome::Suspended, committed @ (Outcome::Failed | Outcome::Invalid)) => committed,
         (ingested, _) => ingested,
     };
     progress.say("reading rows");
-    let mut ran = Ran {
-        tables: Vec::new(),
-        ingested,
-    };
+    let mut tables = Vec::new();
     for (name, counts) in counts {
-        let Some(at) = commits.iter().position(|commit| commit.table == name) else {
-            continue;
-        };
-        let committed = commits.swap_remove(at);
+        let Some(at) = commits.tables.iter().position(|commit| commit.table == name) else { continue };
+        let committed = commits.tables.swap_remove(at);
         // A table that does not exist yet: everything of it is parked.
         if let Some(table) = describe(session, &warehouse, name, counts, committed).await? {
-            ran.tables.push(table);
+            tables.push(table);
         }
     }
+    let ran = Ran { tables, ingested, commits };
     drop(progress);
     output.print(&ran)?;
     Ok(outcome)
@@ -176,6 +177,10 @@ impl Document for Ran {
         if self.ingested.outcome() != Outcome::Done || self.tables.is_empty() {
             text.push_str(&self.ingested.to_text(width));
             text.push('\n');
+        }
+        let problems = self.commits.problems();
+        if !problems.is_empty() {
+            text.push_str(&format!("{problems}\n"));
         }
         for (index, table) in self.tables.iter().enumerate() {
             if index > 0 {

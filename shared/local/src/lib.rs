@@ -12,7 +12,7 @@
 //! # let directory = tempfile::tempdir().unwrap();
 //! # let directory = directory.path();
 //! let warehouse = open_warehouse(directory, &system_environment())?;
-//! let location = format!("{}/hello.txt", warehouse.location);
+//! let location = format!("{}/hello.txt", warehouse.layout.warehouse());
 //! warehouse.storage.put(&location, "hello".into(), None).await?;
 //! assert_eq!(warehouse.storage.get(&location, 100).await?, Some("hello".into()));
 //! # Ok(())
@@ -31,4 +31,4 @@ pub use catalog::{CATALOG_NAME, SqliteCatalog};
 pub use database::Database;
 pub use directory::DirectoryStorage;
 pub use states::{MAX_DOCUMENT_BYTES, SqliteStateStore};
-pub use warehouse::{DATABASE_FILE, LocalWarehouse, open_warehouse};
+pub use warehouse::{DATABASE_FILE, open_warehouse};

@@ -3,7 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use frazil_core::{Environment, Result};
-use frazil_table::{Catalog, ObjectStorage, StateStore};
+use frazil_table::{Layout, Warehouse};
 
 use crate::io_failure::io_failure;
 use crate::{Database, DirectoryStorage, SqliteCatalog, SqliteStateStore};
@@ -11,24 +11,11 @@ use crate::{Database, DirectoryStorage, SqliteCatalog, SqliteStateStore};
 /// The file of the catalog and the states, in the warehouse's directory.
 pub const DATABASE_FILE: &str = "catalog.db";
 
-/// Everything that is kept in a warehouse on one machine.
-#[derive(Debug, Clone)]
-pub struct LocalWarehouse {
-    /// Where it is, such as `file:///data/warehouse`.
-    pub location: String,
-    /// Its files.
-    pub storage: Arc<dyn ObjectStorage>,
-    /// Its tables.
-    pub catalog: Arc<dyn Catalog>,
-    /// Its topic states and leases.
-    pub states: Arc<dyn StateStore>,
-}
-
 /// Opens the warehouse in `directory`, and makes it if there is none. Blocks for some milliseconds.
 ///
 /// `Invalid` when it cannot be one: a file, not writable, a database of something else. `Unavailable` when the disk is
 /// full or another process keeps the database locked. `Internal` when the database is damaged.
-pub fn open_warehouse(directory: &Path, environment: &Environment) -> Result<LocalWarehouse> {
+pub fn open_warehouse(directory: &Path, environment: &Environment) -> Result<Warehouse> {
     let operation = "open the warehouse";
     let is_new = !directory.is_dir();
     fs::create_dir_all(directory).map_err(|error| io_failure(operation, directory, error))?;
@@ -41,8 +28,9 @@ pub fn open_warehouse(directory: &Path, environment: &Environment) -> Result<Loc
     }
     storage.clean(environment.now())?;
     let database = Database::open(&storage.root().join(DATABASE_FILE))?;
-    Ok(LocalWarehouse {
-        location: storage.location().to_owned(),
+    Ok(Warehouse {
+        layout: Layout::new(storage.location()),
+        environment: environment.clone(),
         catalog: Arc::new(SqliteCatalog::new(database.clone())),
         states: Arc::new(SqliteStateStore::new(database)),
         storage: Arc::new(storage),

@@ -6,7 +6,7 @@ use frazil_table::system_environment;
 
 use super::*;
 
-fn open(directory: &Path) -> Result<LocalWarehouse> {
+fn open(directory: &Path) -> Result<Warehouse> {
     open_warehouse(directory, &system_environment())
 }
 
@@ -16,10 +16,10 @@ fn a_warehouse_is_made_and_opened_again() {
     let path = directory.path().join("new/ware house");
     let first = open(&path).unwrap();
     assert_eq!(
-        first.location,
+        first.layout.warehouse(),
         format!("file://{}", fs::canonicalize(&path).unwrap().display())
     );
-    assert_eq!(open(&path).unwrap().location, first.location);
+    assert_eq!(open(&path).unwrap().layout, first.layout);
     assert!(path.join(DATABASE_FILE).is_file());
 }
 
@@ -52,7 +52,7 @@ fn a_dozen_openers_share_it_and_lose_no_update() {
                 runtime.block_on(async {
                     for at in 0..INCREMENTS {
                         increment(warehouse.states.as_ref()).await;
-                        let location = format!("{}/a/{opener}-{at}", warehouse.location);
+                        let location = format!("{}/a/{opener}-{at}", warehouse.layout.warehouse());
                         warehouse
                             .storage
                             .put(&location, Bytes::new(), Some("x"))
@@ -67,7 +67,7 @@ fn a_dozen_openers_share_it_and_lose_no_update() {
     let warehouse = open(&directory.path().join("warehouse")).unwrap();
     let (count, objects) = runtime.block_on(async {
         let entry = warehouse.states.load("count").await.unwrap().unwrap();
-        let prefix = format!("{}/", warehouse.location);
+        let prefix = format!("{}/", warehouse.layout.warehouse());
         (
             entry.bytes,
             frazil_table::list_all(warehouse.storage.as_ref(), &prefix)

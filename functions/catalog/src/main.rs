@@ -1,0 +1,34 @@
+//! The Lambda binary of the catalog function.
+
+use std::sync::Arc;
+
+use frazil_catalog::{CatalogFunction, CommitAnswer, Operation};
+use frazil_config::{Config, Settings};
+use frazil_core::{Error, ErrorKind};
+use frazil_local::open_warehouse;
+use frazil_table::system_environment;
+use frazil_telemetry::{LogFormat, start_logs};
+use lambda_runtime::{LambdaEvent, run, service_fn};
+
+#[tokio::main]
+async fn main() -> Result<(), lambda_runtime::Error> {
+    let environment = system_environment();
+    let settings = Settings::from_process()?;
+    start_logs(LogFormat::Json, settings.log.as_deref().unwrap_or("info"), &environment)?;
+    let config = match &settings.config {
+        Some(path) => Config::load(path)?,
+        None => Config::default(),
+    };
+    let directory = settings.warehouse.as_deref().or(config.warehouse()).ok_or_else(|| {
+        Error::new(ErrorKind::Invalid, "start", "no warehouse is named").with_hint("set FRAZIL_WAREHOUSE")
+    })?;
+    let warehouse = open_warehouse(directory, &environment)?;
+    let function = CatalogFunction::new(warehouse, Arc::new(config));
+    let function = &function;
+    run(service_fn(move |event: LambdaEvent<Operation>| async move {
+        let Operation::Commit { tables } = event.payload;
+        let commits = function.commit(tables.as_deref()).await?;
+        Ok::<_, Error>(CommitAnswer::of(&commits))
+    }))
+    .await
+}

@@ -10,6 +10,7 @@ mod ensure;
 mod environment;
 mod file_io;
 mod inspect;
+pub mod inspection;
 mod layout;
 mod ledger;
 mod metadata;

@@ -1,0 +1,368 @@
+use std::path::PathBuf;
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use frazil_core::{SourceName, TopicName};
+use uuid::Uuid;
+
+/// Kafka topics into Apache Iceberg tables.
+///
+/// Takes Kafka events as AWS Lambda delivers them, writes Parquet, and commits Iceberg snapshots that DuckDB, Spark,
+/// PyIceberg and the rest read, each record once.
+#[derive(Debug, Parser)]
+#[command(
+    name = "frazil",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  frazil run events/orders-avro.json          make a table of an event and look at it
+  frazil status                               how every topic stands
+  frazil show kafka.orders --columns id,total --limit 20
+  frazil status orders --output json | jq .topics[0].freshness_ms
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 a topic is suspended and waits for you."
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Common options")]
+pub(crate) struct Common {
+    /// The configuration [default: ./frazil.toml if there is one; env: FRAZIL_CONFIG]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The directory of the tables [default: ./warehouse; env: FRAZIL_WAREHOUSE]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) warehouse: Option<PathBuf>,
+    /// The schema registry: a directory [default: schemas/ beside the event; env: FRAZIL_SCHEMAS]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) schemas: Option<PathBuf>,
+    /// For people, or one JSON document on standard output
+    #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
+    pub(crate) output: Format,
+}
+
+/// How results are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Table,
+    /// One JSON document.
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Ingest events, commit them and show the tables
+    #[command(after_help = "\
+Examples:
+  frazil run events/orders-avro.json
+  frazil run events/ --warehouse /data/warehouse     every *.json of a folder, by name
+  frazil run event.json --schemas registry/          Avro schemas as registry/ids/7.avsc
+
+Running the same event again adds nothing: what the table holds is recognised.")]
+    Run(Events),
+    /// Stage events without committing them
+    #[command(after_help = "\
+Examples:
+  frazil ingest event-1.json event-2.json
+  kcat-to-lambda orders | frazil ingest -            one event on standard input
+
+What is staged becomes visible with `frazil commit`. Stops at the first event that fails: what follows it is not
+touched, so that offsets stay in order.")]
+    Ingest(Events),
+    /// Commit what is pending, and ingest what was parked
+    #[command(after_help = "\
+Examples:
+  frazil commit                   every table
+  frazil commit kafka.orders      one table
+
+Any number of commits may run at once; each record becomes visible once.")]
+    Commit {
+        /// Only this table, such as kafka.orders
+        table: Option<String>,
+    },
+    /// List the tables
+    Tables,
+    /// Show a table's columns, partitions and snapshots
+    Describe {
+        /// The table, such as kafka.orders; its namespace may be left out when only one has it
+        table: String,
+    },
+    /// Show rows of a table
+    #[command(after_help = "\
+Examples:
+  frazil show kafka.orders
+  frazil show orders --columns _kafka_partition,_kafka_offset,total --limit 100
+  frazil show orders --snapshot 4829604839201183745
+
+Rows are those of the table's oldest files, in order of epoch, partition and offset.")]
+    Show(Show),
+    /// Show how topics stand: state and reason, offsets, what waits and since when
+    Status {
+        /// Only this topic, with its partitions
+        topic: Option<String>,
+        #[command(flatten)]
+        source: Source,
+    },
+    /// Suspend and resume a topic, and answer its questions
+    #[command(subcommand)]
+    Topic(TopicCommand),
+    /// List and inspect what is pending, parked, dropped or in quarantine
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "\
+Examples:
+  frazil pending                              everything
+  frazil pending orders --place dropped       redeliveries of one topic, kept for 14 days
+  frazil pending show 0190a0b0-c0d0-7000-8000-0123456789ab
+  frazil pending quarantine 0190a0b0-c0d0-7000-8000-0123456789ab"
+    )]
+    Pending(Pending),
+    /// Compare a topic's rows and dead letters with the ledger, offset by offset
+    #[command(after_help = "\
+Exit code 1 for offsets that are there twice, and for rows that the ledger does not know. A gap is an offset that the
+ledger has and that is neither row nor dead letter. Kafka leaves gaps by itself (compacted topics, transaction markers),
+and so do records skipped on purpose and rows deleted later; where none of that is so, --expect-contiguous makes a gap
+a fault.")]
+    Reconcile {
+        /// The topic
+        topic: String,
+        #[command(flatten)]
+        source: Source,
+        /// Exit with 1 for gaps too
+        #[arg(long)]
+        expect_contiguous: bool,
+    },
+    /// Validate frazil.toml: every fault at once, with key path and line
+    Check {
+        /// The file
+        #[arg(value_name = "CONFIG")]
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Events {
+    /// Event files, folders of them, or - for one event on standard input
+    #[arg(required = true, value_name = "EVENT.json")]
+    pub(crate) events: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// The table, such as kafka.orders; its namespace may be left out when only one has it
+    pub(crate) table: String,
+    /// At most so many rows
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) limit: u32,
+    /// As the table was at this snapshot
+    #[arg(long, value_name = "ID")]
+    pub(crate) snapshot: Option<i64>,
+    /// These columns, in this order
+    #[arg(long, value_name = "a,b", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) columns: Vec<String>,
+}
+
+/// Which cluster a topic is of.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Source {
+    /// The topic's source, when several have a topic of this name
+    #[arg(long = "source", value_name = "NAME")]
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Pending {
+    /// Only of this topic
+    pub(crate) topic: Option<String>,
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Only what is kept there
+    #[arg(long, value_enum)]
+    pub(crate) place: Vec<Place>,
+    /// At most so many of each place
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    pub(crate) limit: u32,
+    #[command(subcommand)]
+    pub(crate) action: Option<PendingAction>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Place {
+    /// Staged, to be committed
+    Pending,
+    /// Events of suspended topics
+    Parked,
+    /// Judged to be redeliveries
+    Dropped,
+    /// Waiting for you
+    Quarantine,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PendingAction {
+    /// Show one descriptor or parked event
+    Show {
+        /// Its id
+        id: Uuid,
+    },
+    /// Set a descriptor aside that stops its partitions; its files are kept
+    Quarantine {
+        /// Its id
+        id: Uuid,
+    },
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Topic {
+    /// The topic
+    pub(crate) topic: String,
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TopicCommand {
+    /// Park what arrives, until it is resumed
+    Suspend {
+        #[command(flatten)]
+        topic: Topic,
+        /// Why, for whoever looks at it later
+        #[arg(long, value_name = "TEXT", default_value = "suspended by hand")]
+        reason: String,
+    },
+    /// Let it run again; what was parked is ingested with the next commit
+    Resume {
+        #[command(flatten)]
+        topic: Topic,
+        /// Take unreadable records as dead letters once, however many there are
+        #[arg(long)]
+        override_breaker: bool,
+    },
+    /// Say that the group was reset: offsets that the table has are delivered again, and are dropped
+    Replay {
+        #[command(flatten)]
+        topic: Topic,
+    },
+    /// Say that this is a new log (recreated topic, new cluster): its offsets start a new epoch
+    Adopt {
+        #[command(flatten)]
+        topic: Topic,
+    },
+    /// Stage dropped descriptors again, when dropping them was wrong
+    Undrop {
+        #[command(flatten)]
+        topic: Topic,
+        /// Their ids
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<Uuid>,
+        /// The life of the topic that their records belong to
+        #[arg(long, value_name = "N")]
+        epoch: i32,
+    },
+}
+
+impl Source {
+    pub(crate) fn name(&self) -> Option<SourceName> {
+        self.name.as_deref().map(SourceName::from)
+    }
+}
+
+impl Topic {
+    pub(crate) fn name(&self) -> TopicName {
+        TopicName::from(self.topic.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    fn parse(line: &str) -> Result<Arguments, clap::Error> {
+        Arguments::try_parse_from(line.split(' '))
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn common_options_go_before_and_after_the_command() {
+        for line in [
+            "frazil --output json --warehouse w tables",
+            "frazil tables --warehouse w --output json",
+        ] {
+            let common = parse(line).unwrap().common;
+            assert_eq!(
+                (common.output, common.warehouse),
+                (Format::Json, Some("w".into())),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn columns_are_cut_at_commas() {
+        let Command::Show(show) = parse("frazil show orders --columns a,b --snapshot 7")
+            .unwrap()
+            .command
+        else {
+            panic!("not show");
+        };
+        assert_eq!(
+            (show.columns, show.snapshot, show.limit),
+            (vec!["a".to_owned(), "b".to_owned()], Some(7), 10)
+        );
+    }
+
+    #[test]
+    fn pending_lists_or_acts() {
+        let pending = |line: &str| match parse(line).unwrap().command {
+            Command::Pending(pending) => pending,
+            other => panic!("{other:?}"),
+        };
+        let listed = pending("frazil pending orders --place parked --place dropped");
+        assert_eq!(
+            (listed.topic.as_deref(), listed.place),
+            (Some("orders"), vec![Place::Parked, Place::Dropped])
+        );
+        let id = "0190a0b0-c0d0-7000-8000-0123456789ab";
+        let acted = pending(&format!("frazil pending quarantine {id}"));
+        assert!(
+            matches!(acted.action, Some(PendingAction::Quarantine { id: given }) if given.to_string() == id)
+        );
+    }
+
+    #[test]
+    fn wrong_usage_is_refused_with_exit_code_2() {
+        for (line, kind) in [
+            ("frazil run", ErrorKind::MissingRequiredArgument),
+            ("frazil shwo orders", ErrorKind::InvalidSubcommand),
+            ("frazil show orders --limit 0", ErrorKind::ValueValidation),
+            ("frazil show orders --limit many", ErrorKind::ValueValidation),
+            ("frazil pending show not-an-id", ErrorKind::ValueValidation),
+            ("frazil tables --output xml", ErrorKind::InvalidValue),
+            (
+                "frazil topic undrop orders --epoch 0",
+                ErrorKind::MissingRequiredArgument,
+            ),
+            ("frazil", ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand),
+        ] {
+            let error = parse(line).unwrap_err();
+            assert_eq!((error.kind(), error.exit_code()), (kind, 2), "{line}");
+        }
+        assert_eq!(parse("frazil --help").unwrap_err().exit_code(), 0);
+    }
+}

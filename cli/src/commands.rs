@@ -1,0 +1,70 @@
+//! One file per command: what it does, and how that reads.
+
+mod check;
+mod commit;
+mod describe;
+mod ingest;
+mod pending;
+mod reconcile;
+mod run;
+mod show;
+mod status;
+mod tables;
+mod topic;
+
+use std::future::Future;
+
+use frazil_config::Settings;
+use frazil_core::{Error, ErrorKind, Result};
+use frazil_telemetry::{LogFormat, start_logs};
+
+use crate::arguments::{Arguments, Command};
+use crate::failure::Outcome;
+use crate::output::Output;
+use crate::session::Session;
+
+/// What is logged when `FRAZIL_LOG` says nothing: the output tells the rest.
+const DEFAULT_LOGS: &str = "error";
+
+pub(crate) fn run(arguments: Arguments, output: &Output) -> Result<Outcome> {
+    let settings = Settings::from_process()?;
+    start_logs(
+        LogFormat::Compact,
+        settings.log.as_deref().unwrap_or(DEFAULT_LOGS),
+    )?;
+    if let Command::Check { file } = &arguments.command {
+        return check::check(file, output);
+    }
+    let session = Session::new(&arguments.common, settings)?;
+    block_on(dispatch(arguments.command, &session, output))
+}
+
+async fn dispatch(command: Command, session: &Session, output: &Output) -> Result<Outcome> {
+    match command {
+        Command::Run(events) => run::run(session, &events.events, output).await,
+        Command::Ingest(events) => ingest::ingest(session, &events.events, output).await,
+        Command::Commit { table } => commit::commit(session, table.as_deref(), output).await,
+        Command::Tables => tables::tables(session, output).await,
+        Command::Describe { table } => describe::describe(session, &table, output).await,
+        Command::Show(show) => show::show(session, &show, output).await,
+        Command::Status { topic, source } => status::status(session, topic, &source, output).await,
+        Command::Topic(command) => topic::topic(session, command, output).await,
+        Command::Pending(pending) => pending::pending(session, pending, output).await,
+        Command::Reconcile {
+            topic,
+            source,
+            expect_contiguous,
+        } => reconcile::reconcile(session, &topic, &source, expect_contiguous, output).await,
+        Command::Check { file } => check::check(&file, output),
+    }
+}
+
+fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            Error::new(ErrorKind::Internal, "start the runtime", error.to_string()).with_source(error)
+        })?;
+    runtime.block_on(work)
+}

@@ -1,0 +1,257 @@
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_ord::sort::{SortColumn, lexsort_to_indices};
+use arrow_select::concat::concat_batches;
+use arrow_select::take::take_record_batch;
+use frazil_core::{Error, ErrorKind, Result};
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use iceberg::scan::FileScanTask;
+use iceberg::spec::SchemaRef;
+use iceberg::table::Table;
+use iceberg::{Runtime, TableIdent};
+
+use super::overview::TableKind;
+use crate::inspect::KafkaFields;
+use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
+
+/// How many data files are considered for a scan with a limit. They are a table's first ones in the order in which its
+/// manifests are read; beyond that, looking for older files would cost more than it tells.
+pub const MAX_FILES_PLANNED: usize = 10_000;
+
+/// Rows decoded at a time.
+const BATCH_ROWS: usize = 1_024;
+
+const READ: &str = "read the table's rows";
+
+/// Which rows to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScanRequest {
+    /// The snapshot; `None`: the current one.
+    pub snapshot_id: Option<i64>,
+    /// Top-level columns, in the order wanted; empty: all.
+    pub columns: Vec<String>,
+    /// At most so many rows.
+    pub limit: usize,
+}
+
+/// Rows of a table.
+#[derive(Debug, Clone)]
+pub struct ScannedRows {
+    /// The snapshot that was read; `None`: the table has none yet.
+    pub snapshot_id: Option<i64>,
+    /// The snapshot's schema.
+    pub schema: SchemaRef,
+    /// The rows, in one batch; `None`: there are none.
+    pub rows: Option<RecordBatch>,
+    /// Whether the table may hold more than was asked for.
+    pub more: bool,
+}
+
+/// Reads rows as any Iceberg reader sees them: in the snapshot's schema, without deleted ones.
+///
+/// Files are read oldest first and one at a time, until there are enough rows; these are then put in order of epoch,
+/// partition and offset. O(manifests) plus the files that the limit needs. Needs a tokio runtime.
+///
+/// `Invalid` when the snapshot or a column does not exist.
+pub async fn scan_rows(
+    warehouse: &Warehouse,
+    table: &LoadedTable,
+    request: &ScanRequest,
+) -> Result<ScannedRows> {
+    let snapshot = match request.snapshot_id {
+        None => table.metadata.current_snapshot().cloned(),
+        Some(id) => Some(table.metadata.snapshot_by_id(id).cloned().ok_or_else(|| {
+            Error::new(ErrorKind::Invalid, READ, format!("it has no snapshot {id}"))
+                .with_context("table", &table.name)
+                .with_hint("`frazil describe TABLE` lists its snapshots; old ones expire")
+        })?),
+    };
+    let schema = match &snapshot {
+        None => table.metadata.current_schema().clone(),
+        Some(snapshot) => snapshot
+            .schema(&table.metadata)
+            .map_err(|e| iceberg_error(READ, e))?,
+    };
+    let names: Vec<String> = schema
+        .as_struct()
+        .fields()
+        .iter()
+        .map(|field| field.name.clone())
+        .collect();
+    for column in &request.columns {
+        if !names.contains(column) {
+            return Err(
+                Error::new(ErrorKind::Invalid, READ, format!("it has no column `{column}`"))
+                    .with_context("table", &table.name)
+                    .with_hint(format!("its columns are {}", names.join(", "))),
+            );
+        }
+    }
+    let wanted = if request.columns.is_empty() {
+        names
+    } else {
+        request.columns.clone()
+    };
+    let Some(snapshot) = snapshot else {
+        return Ok(ScannedRows {
+            snapshot_id: None,
+            schema,
+            rows: None,
+            more: false,
+        });
+    };
+    // What rows are put in order by is read as well, and taken out again.
+    let order = order_columns(warehouse, table, &schema).await?;
+    let mut columns = wanted.clone();
+    columns.extend(order.iter().filter(|name| !wanted.contains(name)).cloned());
+
+    let limit = request.limit;
+    let scan = RowScan::new(warehouse, table)?;
+    let mut tasks = scan.files(Some(snapshot.snapshot_id()), &columns).await?;
+    let mut planned = Vec::new();
+    while let Some(task) = tasks.try_next().await? {
+        planned.push(task);
+        if planned.len() == MAX_FILES_PLANNED {
+            break;
+        }
+    }
+    // Names of our data files start with the time.
+    planned.sort_by(|a, b| a.data_file_path.cmp(&b.data_file_path));
+    let mut batches = scan.rows(
+        stream::iter(planned.into_iter().map(Ok)).boxed(),
+        limit.clamp(1, BATCH_ROWS),
+    )?;
+    let mut read = Vec::new();
+    let mut count = 0;
+    while count <= limit {
+        let Some(batch) = batches.try_next().await? else {
+            break;
+        };
+        count += batch.num_rows();
+        read.push(batch);
+    }
+    let rows = in_order(&read, &order)?.map(|rows| {
+        let kept: Vec<usize> = wanted
+            .iter()
+            .filter_map(|name| rows.schema_ref().index_of(name).ok())
+            .collect();
+        rows.slice(0, rows.num_rows().min(limit))
+            .project(&kept)
+            .map_err(arrow_failed)
+    });
+    Ok(ScannedRows {
+        snapshot_id: Some(snapshot.snapshot_id()),
+        schema,
+        rows: rows.transpose()?,
+        more: count > limit,
+    })
+}
+
+/// Rows of a table, file by file. Bounded memory: one batch at a time.
+pub(super) struct RowScan {
+    table: Table,
+}
+
+impl RowScan {
+    pub(super) fn new(warehouse: &Warehouse, table: &LoadedTable) -> Result<Self> {
+        let failed = |e| iceberg_error(READ, e);
+        let name = [table.name.namespace().as_str(), table.name.table()];
+        let table = Table::builder()
+            .file_io(warehouse.file_io())
+            .metadata(table.metadata.clone())
+            .metadata_location(table.pointer.metadata_location.clone())
+            .identifier(TableIdent::from_strs(name).map_err(failed)?)
+            .runtime(Runtime::try_current().map_err(failed)?)
+            .readonly(true)
+            .build()
+            .map_err(failed)?;
+        Ok(Self { table })
+    }
+
+    /// The files of a snapshot, with the deletes that apply to each.
+    pub(super) async fn files(
+        &self,
+        snapshot_id: Option<i64>,
+        columns: &[String],
+    ) -> Result<BoxStream<'static, Result<FileScanTask>>> {
+        let failed = |e| iceberg_error(READ, e);
+        let mut scan = self.table.scan().select(columns);
+        if let Some(id) = snapshot_id {
+            scan = scan.snapshot_id(id);
+        }
+        let scan = scan.with_concurrency_limit(4).build().map_err(failed)?;
+        Ok(scan.plan_files().await.map_err(failed)?.map_err(failed).boxed())
+    }
+
+    /// The rows of these files, in their order.
+    pub(super) fn rows(
+        &self,
+        files: BoxStream<'static, Result<FileScanTask>>,
+        batch_rows: usize,
+    ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let files = files.map_err(|error| {
+            iceberg::Error::new(iceberg::ErrorKind::Unexpected, "the files cannot be listed")
+                .with_source(error)
+        });
+        let reader = self
+            .table
+            .reader_builder()
+            .with_data_file_concurrency_limit(1)
+            .with_batch_size(batch_rows);
+        let read = reader
+            .build()
+            .read(files.boxed())
+            .map_err(|e| iceberg_error(READ, e))?;
+        Ok(read.stream().map_err(|e| iceberg_error(READ, e)).boxed())
+    }
+}
+
+/// Names of the columns that say which record a row is: epoch, partition, offset. None in a table that is not ours.
+async fn order_columns(
+    warehouse: &Warehouse,
+    table: &LoadedTable,
+    schema: &SchemaRef,
+) -> Result<Vec<String>> {
+    let ids = match TableKind::of(&table.metadata) {
+        TableKind::Foreign => return Ok(Vec::new()),
+        TableKind::DeadLetters => {
+            use crate::dead_letters::field_ids::{EPOCH, OFFSET, PARTITION};
+            [EPOCH, PARTITION, OFFSET]
+        }
+        TableKind::Rows => {
+            let fields = KafkaFields::of(&warehouse.ledger(table).await?.fields)?;
+            [fields.epoch, fields.partition, fields.offset]
+        }
+    };
+    Ok(ids
+        .iter()
+        .filter_map(|id| schema.name_by_field_id(*id))
+        .map(str::to_owned)
+        .collect())
+}
+
+/// All rows in one batch, ordered by these columns.
+fn in_order(batches: &[RecordBatch], order: &[String]) -> Result<Option<RecordBatch>> {
+    let Some(first) = batches.first() else {
+        return Ok(None);
+    };
+    let rows = concat_batches(&first.schema(), batches).map_err(arrow_failed)?;
+    let columns: Vec<SortColumn> = order
+        .iter()
+        .filter_map(|name| rows.column_by_name(name))
+        .map(|column| SortColumn {
+            values: Arc::clone(column),
+            options: None,
+        })
+        .collect();
+    if columns.is_empty() {
+        return Ok(Some(rows));
+    }
+    let indices = lexsort_to_indices(&columns, None).map_err(arrow_failed)?;
+    take_record_batch(&rows, &indices).map(Some).map_err(arrow_failed)
+}
+
+fn arrow_failed(error: arrow_schema::ArrowError) -> Error {
+    Error::new(ErrorKind::Internal, READ, error.to_string()).with_source(error)
+}

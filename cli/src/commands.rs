@@ -16,6 +16,7 @@ use std::future::Future;
 
 use frazil_config::Settings;
 use frazil_core::{Error, ErrorKind, Result};
+use frazil_table::system_environment;
 use frazil_telemetry::{LogFormat, start_logs};
 
 use crate::arguments::{Arguments, Command};

@@ -140,7 +140,7 @@ impl Commits {
     ) -> Result<Self> {
         let function = CatalogFunction::new(warehouse.clone(), session.config());
         progress.say("ingesting parked events");
-        let sink = IngestSink(session.ingest(handlers, warehouse, None));
+        let sink = IngestSink::new(session.ingest(handlers, warehouse, None));
         let mut drained = Drained::default();
         loop {
             let report = function.drain(&sink).await?;
@@ -203,7 +203,13 @@ impl From<(SourceName, TopicName, Error)> for StoppedDrain {
 }
 
 /// Hands parked events to the ingest handler of this process.
-struct IngestSink<'a>(&'a Ingest);
+pub(crate) struct IngestSink<'a>(&'a Ingest);
+
+impl<'a> IngestSink<'a> {
+    pub(crate) fn new(ingest: &'a Ingest) -> Self {
+        Self(ingest)
+    }
+}
 
 #[async_trait]
 impl EventSink for IngestSink<'_> {

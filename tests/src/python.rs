@@ -60,12 +60,12 @@ fn run(program: &OsStr, arguments: &[&OsStr]) -> Result<String> {
             program.display()
         )
     })?;
-    let printed = String::from_utf8_lossy(&done.stdout).into_owned();
+    let printed = String::from_utf8_lossy(&done.stdout).trim_end().to_owned();
     if !done.status.success() {
         let stderr = String::from_utf8_lossy(&done.stderr);
         let lines: Vec<&str> = stderr.lines().collect();
         let shown = &lines[lines.len().saturating_sub(SHOWN_STDERR_LINES)..];
-        bail!("{command:?}: {}\n{printed}{}", done.status, shown.join("\n"));
+        bail!("{command:?}: {}\n{printed}\n{}", done.status, shown.join("\n"));
     }
     Ok(printed)
 }

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use frazil_codec::{DecodeOptions, Prepared, TargetTable, TimestampRange, prepare};
 use frazil_config::{Config, OnError, TopicSettings};
@@ -11,8 +12,8 @@ use frazil_kafka::{EventBuffer, Origin, PartitionBatch, Record};
 use frazil_registry::SchemaRegistry;
 use frazil_schema::{Column, FieldMap};
 use frazil_table::{
-    Cause, Ensured, FileSettings, LogName, StageRequest, TopicState, WantedColumns, Warehouse, claims_to_attributes,
-    ensure_table, stage,
+    Cause, Ensured, EventSink, FileSettings, LogName, ParkedEvent, StageRequest, TopicState, WantedColumns, Warehouse,
+    ensure_table, park, stage,
 };
 use iceberg::spec::Schema;
 
@@ -21,9 +22,6 @@ use crate::claims::{claims, dead_letter};
 use crate::decode::{Schemas, frame, schema_ids};
 use crate::design::{kafka_columns, table_design};
 use crate::report::{Failure, IngestReport, TopicOutcome, TopicReport};
-
-/// The format number of parked events' attributes (promise I9).
-const PARKED_FORMAT: u32 = 1;
 
 /// How the function behaves beside its configuration.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +52,7 @@ enum Delivery<'a> {
     /// The event source: what a suspended topic gets is parked.
     Live,
     /// The drain of parked events of this topic: it stops when the topic is suspended again.
-    Parked(&'a LogName),
+    Parked(&'a ParkedEvent),
 }
 
 /// One topic's part of an event, on its way through.
@@ -84,8 +82,8 @@ impl Ingest {
     }
 
     /// Takes a parked event of a topic again. `Suspended` when the topic is suspended: the event stays parked.
-    pub async fn handle_parked(&self, log: &LogName, event: &[u8]) -> Result<IngestReport> {
-        self.handle_delivery(event, Delivery::Parked(log)).await
+    pub async fn handle_parked(&self, parked: &ParkedEvent, event: &[u8]) -> Result<IngestReport> {
+        self.handle_delivery(event, Delivery::Parked(parked)).await
     }
 
     async fn handle_delivery(&self, raw: &[u8], delivery: Delivery<'_>) -> Result<IngestReport> {
@@ -95,8 +93,8 @@ impl Ingest {
         for batch in &event.batches {
             topics.entry(&batch.topic_partition.topic).or_default().push(batch);
         }
-        if let Delivery::Parked(log) = delivery {
-            topics.retain(|topic, _| **topic == log.topic);
+        if let Delivery::Parked(parked) = delivery {
+            topics.retain(|topic, _| **topic == parked.log.topic);
         }
         let mut report = IngestReport::default();
         for (topic, batches) in topics {
@@ -110,7 +108,7 @@ impl Ingest {
 
     fn settings(&self, origin: &Origin, topic: &TopicName, delivery: Delivery<'_>) -> Result<TopicSettings> {
         match delivery {
-            Delivery::Parked(log) => self.config.topic(&log.source, topic),
+            Delivery::Parked(parked) => self.config.topic(&parked.log.source, topic),
             Delivery::Live => {
                 let brokers = origin.bootstrap_servers.iter().map(String::as_str);
                 let source = self.config.source_for(origin.source_arn.as_deref(), brokers)?;
@@ -121,8 +119,14 @@ impl Ingest {
 
     /// One topic: resolve, decode, evolve, stage.
     async fn take(&self, topic: &TopicEvent<'_>) -> Result<TopicReport> {
-        if let Some(suspended) = &topic.state.suspended {
-            return self.park(topic, &suspended.message).await;
+        let suspended = topic.state.suspended.as_ref();
+        let is_taken = match topic.delivery {
+            Delivery::Live => suspended.is_none(),
+            Delivery::Parked(parked) => topic.state.takes_parked(parked.log.epoch),
+        };
+        if !is_taken {
+            let reason = suspended.map_or("it is of another life of the topic", |of| of.message.as_str());
+            return self.park(topic, reason).await;
         }
         let records = topic.records();
         let schemas = self.schemas.resolve(schema_ids(&topic.batches, topic.settings.format)).await?;
@@ -286,6 +290,10 @@ impl Ingest {
             rows,
             dead_letters: letters,
             backfill: settings.backfill,
+            parked_as: match topic.delivery {
+                Delivery::Live => None,
+                Delivery::Parked(parked) => Some(parked.id),
+            },
             files: FileSettings::default(),
         };
         let staged = stage(&self.warehouse, request).await?;
@@ -304,18 +312,32 @@ impl Ingest {
     /// Keeps the event as it came, to be taken when the topic runs again. A parked event that is being drained stays
     /// where it is instead.
     async fn park(&self, topic: &TopicEvent<'_>, reason: &str) -> Result<TopicReport> {
-        if let Delivery::Parked(log) = topic.delivery {
+        if let Delivery::Parked(parked) = topic.delivery {
             return Err(Error::new(ErrorKind::Suspended, "take a parked event", reason)
-                .with_context("topic", &log.topic)
+                .with_context("topic", &parked.log.topic)
+                .with_context("event", parked.id)
                 .with_hint("it stays parked until the topic runs"));
         }
         let claims = topic.batches.iter().map(|batch| (batch.topic_partition.partition, batch.range()));
-        let attributes = claims_to_attributes(PARKED_FORMAT, claims);
-        let id = self.warehouse.environment.new_uuid();
-        let location = self.warehouse.layout.parked_event(&topic.log(), id);
-        let bytes = Bytes::copy_from_slice(topic.raw);
-        self.warehouse.storage.put(&location, bytes, Some(&attributes)).await?;
+        let claims: Vec<_> = claims.collect();
+        let event = Bytes::copy_from_slice(topic.raw);
+        park(&self.warehouse, &topic.log(), event, Some(&claims)).await?;
         Ok(topic.report(TopicOutcome::Parked { reason: reason.to_owned() }))
+    }
+}
+
+#[async_trait]
+impl EventSink for Ingest {
+    async fn deliver(&self, parked: &ParkedEvent, event: Bytes) -> Result<()> {
+        let report = self.handle_parked(parked, &event).await?;
+        // What was not taken is only in the parked event: it must stay.
+        match report.topics.iter().flat_map(|topic| &topic.failures).next() {
+            None => Ok(()),
+            Some(failure) => Err(Error::new(ErrorKind::Suspended, "take a parked event", failure.reason.clone())
+                .with_context("topic_partition", &failure.topic_partition)
+                .with_context("offset", failure.offset)
+                .with_hint("it stays parked until the topic runs")),
+        }
     }
 }
 

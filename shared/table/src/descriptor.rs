@@ -61,6 +61,9 @@ pub struct Descriptor {
     /// Why it was dropped, on the shelf of dropped ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judgement: Option<Judgement>,
+    /// The parked event that it was staged from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parked_as: Option<Uuid>,
 }
 
 /// What a descriptor claims of one partition.
@@ -123,6 +126,11 @@ impl Descriptor {
             topic: self.topic.clone(),
             epoch: self.epoch,
         }
+    }
+
+    /// Its place in the order in which records arrived: what was parked arrived before it was staged.
+    pub fn arrival(&self) -> Uuid {
+        self.parked_as.unwrap_or(self.id)
     }
 
     /// Rows in its data files.

@@ -100,17 +100,7 @@ pub async fn ensure_table(
             ));
         }
         let ledger = warehouse.ledger(&table).await?;
-        let metadata = &table.metadata;
-        let lists = wanted.columns(Some((metadata.current_schema().as_ref(), &ledger.fields)));
-        let lists: Vec<&[Column]> = lists.iter().map(AsRef::as_ref).collect();
-        let evolution = evolve(
-            Some(metadata.current_schema()),
-            metadata.last_column_id(),
-            &ledger.fields,
-            &lists,
-            &design.kafka,
-        )?;
-        match evolution {
+        match evolution(&table, &ledger, wanted, &design.kafka)? {
             Evolution::Unchanged => {
                 return Ok(Ensured::Ready {
                     table,
@@ -141,6 +131,19 @@ fn gone(name: &TableName, found: &str) -> Error {
         .with_context("table", name)
         .with_code("table.gone")
         .with_hint("restore the table, or start over with `frazil topic adopt`")
+}
+
+/// What an existing table needs for the wanted columns.
+fn evolution(
+    table: &LoadedTable,
+    ledger: &Ledger,
+    wanted: &dyn WantedColumns,
+    kafka: &KafkaColumns,
+) -> Result<Evolution> {
+    let metadata = &table.metadata;
+    let lists = wanted.columns(Some((metadata.current_schema().as_ref(), &ledger.fields)));
+    let lists: Vec<&[Column]> = lists.iter().map(AsRef::as_ref).collect();
+    evolve(Some(metadata.current_schema()), metadata.last_column_id(), &ledger.fields, &lists, kafka)
 }
 
 /// Waits until the last schema change is `interval` old, with jitter; says whether it waited.
@@ -222,17 +225,13 @@ async fn create(
 async fn change_schema(
     warehouse: &Warehouse,
     name: &TableName,
-    wanted: &[&[Column]],
+    wanted: &dyn WantedColumns,
     design: &TableDesign,
 ) -> Result<bool> {
     let failed = |error| iceberg_error("change the table's schema", error);
     let now = warehouse.environment.now();
     let change = |table: &LoadedTable, ledger: &mut Ledger, builder: TableMetadataBuilder| {
-        let metadata = &table.metadata;
-        let (schema, last_id) = (metadata.current_schema(), metadata.last_column_id());
-        let Evolution::Changed(change) =
-            evolve(Some(schema), last_id, &ledger.fields, wanted, &design.kafka)?
-        else {
+        let Evolution::Changed(change) = evolution(table, ledger, wanted, &design.kafka)? else {
             return Ok(None);
         };
         ledger.fields = change.fields;

@@ -14,6 +14,7 @@ pub mod inspection;
 mod layout;
 mod ledger;
 mod metadata;
+mod operations;
 mod outbox;
 pub mod plan;
 pub mod properties;
@@ -40,6 +41,12 @@ pub use layout::{Layout, LogName, Shelf};
 pub use ledger::{
     Added, Hole, LEDGER_FORMAT, Ledger, LogLedger, MAX_HOLES, MAX_LEDGER_BYTES, MAX_UNCERTAIN, OutboxEntry,
     Part, PartitionLedger, Settled,
+};
+pub use operations::{
+    ADOPT_WAIT, AdoptOptions, AdoptProgress, Adopted, Adoption, DrainReport, EventSink, HistoryChoice, Life,
+    MAX_EVENT_BYTES, PARKED_FORMAT, ParkedEvent, REPLAY_FOR, Resume, Sorted, Stopped, Unclear, Undropped,
+    adopt, announce_replay, drain_parked, drain_topic, park, quarantine_descriptor, release_descriptor,
+    restore_history, resume_topic, suspend_topic, undrop,
 };
 pub use rows::{
     Comparison, Dictionary, EncodedFile, FileSettings, MAX_DECODED_BYTES, MAX_DECODED_ROWS, MAX_FILE_BYTES,

@@ -40,6 +40,11 @@ pub(crate) async fn write_metadata(
     } else {
         let mut value = serde_json::to_value(&built).map_err(json)?;
         value["last-updated-ms"] = now.0.into();
+        // A snapshot that becomes current again is noted with the machine's time too.
+        let noted = value["snapshot-log"].as_array_mut().into_iter().flatten();
+        for entry in noted.filter(|entry| entry["timestamp-ms"] == built.last_updated_ms()) {
+            entry["timestamp-ms"] = now.0.into();
+        }
         (
             serde_json::from_value(value.clone()).map_err(json)?,
             serde_json::to_vec(&value).map_err(json)?,

@@ -63,6 +63,16 @@ pub struct Listed {
     pub content: Content,
 }
 
+impl Listed {
+    /// Its place in the order in which records arrived: see [`Descriptor::arrival`].
+    pub fn arrival(&self) -> Uuid {
+        match &self.content {
+            Content::Read(descriptor) => descriptor.arrival(),
+            Content::Unreadable { .. } => self.id,
+        }
+    }
+}
+
 /// Which listing saw an object first. Only a range from the first may open a hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listing {

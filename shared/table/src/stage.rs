@@ -37,6 +37,8 @@ pub struct StageRequest<'a> {
     pub dead_letters: Vec<DeadLetter>,
     /// Whether the claims may fill holes of any age.
     pub backfill: bool,
+    /// The parked event that the records come from, if they were parked.
+    pub parked_as: Option<Uuid>,
     /// How files are written.
     pub files: FileSettings,
 }
@@ -105,6 +107,7 @@ pub async fn stage(warehouse: &Warehouse, request: StageRequest<'_>) -> Result<S
         files: files.into_iter().map(|file| file.staged).collect(),
         dead_letters,
         judgement: None,
+        parked_as: request.parked_as,
     };
     let location = warehouse
         .layout

@@ -5,6 +5,7 @@ use frazil_core::{Epoch, Error, ErrorKind, Result, SourceName, TableName, Timest
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::operations::Adoption;
 use crate::plan::{SuspendCause, TopicPolicy};
 use crate::warehouse::Warehouse;
 
@@ -40,6 +41,9 @@ pub struct TopicState {
     /// Whether resume asked the breaker to let the next trip pass.
     #[serde(default)]
     pub breaker_override: bool,
+    /// The adoption of a new life that is under way, or the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adoption: Option<Adoption>,
 }
 
 /// A suspension and its reason.
@@ -114,6 +118,7 @@ impl TopicState {
             tables: BTreeMap::new(),
             high_water: BTreeMap::new(),
             breaker_override: false,
+            adoption: None,
         }
     }
 
@@ -127,6 +132,13 @@ impl TopicState {
                 .is_none_or(|suspended| suspended.cause.lets_commits_pass()),
             replay: self.replay_until.is_some_and(|until| now < until),
         }
+    }
+
+    /// Whether a parked event of this life may be staged now: the topic runs in it, or it is being adopted and a
+    /// person said that the event is the old log's. Who drains answers `Suspended` otherwise, and never parks again.
+    pub fn takes_parked(&self, epoch: Epoch) -> bool {
+        let drains_old = self.adoption.as_ref().is_some_and(Adoption::drains_old_log);
+        epoch == self.epoch && (self.suspended.is_none() || drains_old)
     }
 
     fn key(source: &SourceName, topic: &TopicName) -> String {

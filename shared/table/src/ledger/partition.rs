@@ -107,6 +107,12 @@ impl PartitionLedger {
         self.uncertain = IntervalSet::default();
     }
 
+    /// Declares offsets uncertain that were taken: a backfill looks which of them are missing.
+    pub(crate) fn doubt(&mut self, range: OffsetRange) {
+        self.uncertain.insert(range);
+        self.bound();
+    }
+
     fn bound(&mut self) {
         while self.holes.len() > MAX_HOLES {
             let spans = |pair: &[Hole]| OffsetRange::new(pair[0].range.first(), pair[1].range.last());

@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Result<Outcome> {
     start_logs(
         LogFormat::Compact,
         settings.log.as_deref().unwrap_or(DEFAULT_LOGS),
+        &system_environment(),
     )?;
     if let Command::Check { file } = &arguments.command {
         return check::check(file, output);

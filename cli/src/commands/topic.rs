@@ -1,13 +1,11 @@
 use frazil_core::{Epoch, Error, ErrorKind, Result, SourceName, TopicName};
-use frazil_table::operations::{
-    AdoptOptions, AdoptProgress, HistoryChoice, Life as AdoptedLife, Resume, adopt, announce_replay, resume_topic,
-    suspend_topic, undrop,
+use frazil_table::{
+    AdoptOptions, AdoptProgress, HistoryChoice, Life as AdoptedLife, Resume, TopicState, Unclear, Warehouse,
+    adopt, announce_replay, resume_topic, suspend_topic, undrop,
 };
-use frazil_table::{TopicState, Warehouse};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::commit::IngestSink;
 use crate::arguments::{History, Life, Topic, TopicCommand};
 use crate::document::plain;
 use crate::failure::Outcome;
@@ -49,7 +47,7 @@ enum Done {
     },
     /// Nothing tells which log these belong to.
     AdoptionUnclear {
-        unclear: Vec<String>,
+        unclear: Vec<UnclearDocument>,
     },
     /// These stand in the way.
     AdoptionBlocked {
@@ -58,6 +56,16 @@ enum Done {
     Undropped {
         restaged: Vec<Restaged>,
     },
+}
+
+/// Something of which nothing tells the log.
+#[derive(Debug, PartialEq, Serialize)]
+struct UnclearDocument {
+    id: Uuid,
+    /// `dropped`, `parked` or `quarantine`.
+    place: &'static str,
+    /// Whether it can be read; what cannot can only be left aside.
+    readable: bool,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
@@ -89,7 +97,13 @@ pub(crate) async fn topic(session: &Session, command: TopicCommand, output: &Out
             suspend_topic(&warehouse, &source, &topic, &reason).await?;
             Done::Suspended { reason }
         }
-        TopicCommand::Resume { override_breaker, history, forget_missing_tables, abandon_adoption, .. } => {
+        TopicCommand::Resume {
+            override_breaker,
+            history,
+            forget_missing_tables,
+            abandon_adoption,
+            ..
+        } => {
             let choice = Resume {
                 history: history.map(|history| match history {
                     History::Keep => HistoryChoice::KeepPresent,
@@ -104,12 +118,14 @@ pub(crate) async fn topic(session: &Session, command: TopicCommand, output: &Out
         }
         TopicCommand::Replay { .. } => {
             let state = announce_replay(&warehouse, &source, &topic, None).await?;
-            Done::ReplayAnnounced { until_ms: state.replay_until.map_or(0, |until| until.0) }
+            Done::ReplayAnnounced {
+                until_ms: state.replay_until.map_or(0, |until| until.0),
+            }
         }
         TopicCommand::Adopt { unclear, no_wait, .. } => {
             progress.say("sorting what is pending, parked and dropped");
             let mut handlers = Handlers::default();
-            let sink = IngestSink::new(session.ingest(&mut handlers, &warehouse, None));
+            let sink = session.ingest(&mut handlers, &warehouse, None);
             let options = AdoptOptions {
                 no_invocation_alive: no_wait,
                 unclear: unclear.map(|life| match life {
@@ -117,7 +133,7 @@ pub(crate) async fn topic(session: &Session, command: TopicCommand, output: &Out
                     Life::New => AdoptedLife::New,
                 }),
             };
-            adopted(adopt(&warehouse, &source, &topic, Some(&sink), options).await?)
+            adopted(adopt(&warehouse, &source, &topic, Some(sink), options).await?)
         }
         TopicCommand::Undrop { ids, epoch, .. } => {
             let mut restaged = Vec::with_capacity(ids.len());
@@ -147,25 +163,60 @@ async fn known_topic(
     let name = topic.name();
     let source = session.source_of(warehouse, &name, topic.source.name()).await?;
     let states = warehouse.topic_states().await?;
-    if states.iter().any(|state| state.topic == name && state.source == source) {
+    if states
+        .iter()
+        .any(|state| state.topic == name && state.source == source)
+    {
         return Ok((source, name));
     }
-    Err(Error::new(ErrorKind::Invalid, "find the topic", "no event of it has arrived in this warehouse")
-        .with_context("source", &source)
-        .with_context("topic", &name)
-        .with_hint("`frazil status` lists the topics that are known"))
+    Err(Error::new(
+        ErrorKind::Invalid,
+        "find the topic",
+        "no event of it has arrived in this warehouse",
+    )
+    .with_context("source", &source)
+    .with_context("topic", &name)
+    .with_hint("`frazil status` lists the topics that are known"))
 }
 
 fn adopted(progress: AdoptProgress) -> Done {
     match progress {
-        AdoptProgress::Done(adopted) => Done::Adopted { restaged: adopted.restaged, moved: adopted.moved },
-        AdoptProgress::Waiting { until } => Done::AdoptionWaits { until_ms: until.0 },
-        AdoptProgress::Unclear(unclear) => {
-            Done::AdoptionUnclear { unclear: unclear.iter().map(|unclear| format!("{unclear:?}")).collect() }
-        }
-        AdoptProgress::Blocked(blocked) => Done::AdoptionBlocked {
-            blocked: blocked.into_iter().map(|(id, reason)| Blocked { id, reason }).collect(),
+        AdoptProgress::Done(adopted) => Done::Adopted {
+            restaged: adopted.restaged,
+            moved: adopted.moved,
         },
+        AdoptProgress::Waiting { until } => Done::AdoptionWaits { until_ms: until.0 },
+        AdoptProgress::Unclear(unclear) => Done::AdoptionUnclear {
+            unclear: unclear.into_iter().map(UnclearDocument::from).collect(),
+        },
+        AdoptProgress::Blocked(blocked) => Done::AdoptionBlocked {
+            blocked: blocked
+                .into_iter()
+                .map(|(id, reason)| Blocked { id, reason })
+                .collect(),
+        },
+    }
+}
+
+impl From<Unclear> for UnclearDocument {
+    fn from(unclear: Unclear) -> Self {
+        match unclear {
+            Unclear::Dropped { id, .. } => Self {
+                id,
+                place: "dropped",
+                readable: true,
+            },
+            Unclear::Parked { id } => Self {
+                id,
+                place: "parked",
+                readable: true,
+            },
+            Unclear::Quarantined { id, readable } => Self {
+                id,
+                place: "quarantine",
+                readable,
+            },
+        }
     }
 }
 
@@ -175,7 +226,11 @@ impl Changed {
             source: state.source,
             topic: state.topic,
             epoch: state.epoch,
-            state: if state.suspended.is_some() { "suspended" } else { "running" },
+            state: if state.suspended.is_some() {
+                "suspended"
+            } else {
+                "running"
+            },
             done,
         }
     }
@@ -200,9 +255,14 @@ impl Document for Changed {
         let topic = plain(self.topic.as_str());
         match &self.done {
             Done::Suspended { reason } => {
-                format!("{topic} is suspended: {}; what arrives is parked\n", plain(reason))
+                format!(
+                    "{topic} is suspended: {}; what arrives is parked\n",
+                    plain(reason)
+                )
             }
-            Done::Resumed => format!("{topic} is running; what was parked is ingested with the next commit\n"),
+            Done::Resumed => {
+                format!("{topic} is running; what was parked is ingested with the next commit\n")
+            }
             Done::ReplayAnnounced { until_ms } => format!(
                 "{topic}: until {}, offsets that the table has are dropped when they come again, and kept for 14 \
                  days\n",
@@ -221,19 +281,33 @@ impl Document for Changed {
             ),
             Done::AdoptionUnclear { unclear } => {
                 let mut text = format!("{topic}: nothing tells which log these belong to:\n");
-                text.extend(unclear.iter().map(|unclear| format!("  {}\n", plain(unclear))));
-                text.push_str("give the command again with --unclear old or --unclear new; neither loses a record\n");
+                let readable = |of: &UnclearDocument| if of.readable { "" } else { ", cannot be read" };
+                text.extend(
+                    unclear
+                        .iter()
+                        .map(|of| format!("  {}  {}{}\n", of.id, of.place, readable(of))),
+                );
+                text.push_str(
+                    "give the command again with --unclear old or --unclear new; neither loses a record\n",
+                );
                 text
             }
             Done::AdoptionBlocked { blocked } => {
                 let mut text = format!("{topic}: these stand in the way:\n");
-                text.extend(blocked.iter().map(|of| format!("  {}  {}\n", of.id, plain(&of.reason))));
+                text.extend(
+                    blocked
+                        .iter()
+                        .map(|of| format!("  {}  {}\n", of.id, plain(&of.reason))),
+                );
                 text.push_str("deal with them (`frazil pending show ID`), then give the command again\n");
                 text
             }
             Done::Undropped { restaged } => {
                 let line = |of: &Restaged| {
-                    format!("{} is pending again as {}, in epoch {}\n", of.dropped, of.pending, of.epoch)
+                    format!(
+                        "{} is pending again as {}, in epoch {}\n",
+                        of.dropped, of.pending, of.epoch
+                    )
                 };
                 restaged.iter().map(line).collect()
             }
@@ -253,7 +327,9 @@ mod tests {
     fn says_what_was_done_and_what_is_next() {
         for (done, text, outcome) in [
             (
-                Done::Suspended { reason: "maintenance".to_owned() },
+                Done::Suspended {
+                    reason: "maintenance".to_owned(),
+                },
                 "orders is suspended: maintenance; what arrives is parked\n",
                 Outcome::Done,
             ),
@@ -263,25 +339,35 @@ mod tests {
                 Outcome::Done,
             ),
             (
-                Done::ReplayAnnounced { until_ms: 1_796_063_000_000 },
+                Done::ReplayAnnounced {
+                    until_ms: 1_796_063_000_000,
+                },
                 "orders: until 2026-11-30T18:23:20Z, offsets that the table has are dropped when they come again, \
                  and kept for 14 days\n",
                 Outcome::Done,
             ),
             (
-                Done::Adopted { restaged: 1, moved: 2 },
+                Done::Adopted {
+                    restaged: 1,
+                    moved: 2,
+                },
                 "orders is running in epoch 0; 1 descriptor and 2 parked events of the new log were taken over\n",
                 Outcome::Done,
             ),
             (
-                Done::AdoptionWaits { until_ms: 1_796_063_000_000 },
+                Done::AdoptionWaits {
+                    until_ms: 1_796_063_000_000,
+                },
                 "orders: an invocation that began before may still be running; give the command again after \
                  2026-11-30T18:23:20Z, or with --no-wait if you know that none is\n",
                 Outcome::Suspended,
             ),
             (
                 Done::AdoptionBlocked {
-                    blocked: vec![Blocked { id: Uuid::from_u128(9), reason: "cannot be read".to_owned() }],
+                    blocked: vec![Blocked {
+                        id: Uuid::from_u128(9),
+                        reason: "cannot be read".to_owned(),
+                    }],
                 },
                 "orders: these stand in the way:\n  00000000-0000-0000-0000-000000000009  cannot be read\ndeal with \
                  them (`frazil pending show ID`), then give the command again\n",
@@ -289,7 +375,10 @@ mod tests {
             ),
         ] {
             let changed = changed(done);
-            assert_eq!((changed.to_text(None).as_str(), changed.outcome()), (text, outcome));
+            assert_eq!(
+                (changed.to_text(None).as_str(), changed.outcome()),
+                (text, outcome)
+            );
         }
     }
 

@@ -219,6 +219,11 @@ pub(crate) enum PendingAction {
         /// Its id
         id: Uuid,
     },
+    /// Put a descriptor that was set aside back: the next commit judges it
+    Release {
+        /// Its id
+        id: Uuid,
+    },
 }
 
 #[derive(Debug, Clone, Args)]
@@ -246,6 +251,15 @@ pub(crate) enum TopicCommand {
         /// Take unreadable records as dead letters once, however many there are
         #[arg(long)]
         override_breaker: bool,
+        /// After a table's history has moved (rollback, replaced table): what holds now
+        #[arg(long, value_enum)]
+        history: Option<History>,
+        /// Make tables anew that are gone from the catalog
+        #[arg(long)]
+        forget_missing_tables: bool,
+        /// Give up an adoption that has not changed any table yet
+        #[arg(long)]
+        abandon_adoption: bool,
     },
     /// Say that the group was reset: offsets that the table has are delivered again, and are dropped
     Replay {
@@ -253,9 +267,18 @@ pub(crate) enum TopicCommand {
         topic: Topic,
     },
     /// Say that this is a new log (recreated topic, new cluster): its offsets start a new epoch
+    #[command(after_help = "\
+Suspends the topic, waits until nothing of the old log can be on its way, sorts what is pending, parked and dropped, and
+resumes. Give the command again until it says that the topic runs: it goes on where it stopped.")]
     Adopt {
         #[command(flatten)]
         topic: Topic,
+        /// Which log everything belongs to of which nothing tells
+        #[arg(long, value_enum)]
+        unclear: Option<Life>,
+        /// No ingest that began before runs any more: do not wait 15 minutes for it
+        #[arg(long)]
+        no_wait: bool,
     },
     /// Stage dropped descriptors again, when dropping them was wrong
     Undrop {
@@ -264,10 +287,28 @@ pub(crate) enum TopicCommand {
         /// Their ids
         #[arg(required = true, value_name = "ID")]
         ids: Vec<Uuid>,
-        /// The life of the topic that their records belong to
+        /// The life of the topic that their records belong to [default: the present one]
         #[arg(long, value_name = "N")]
-        epoch: i32,
+        epoch: Option<i32>,
     },
+}
+
+/// What holds after a table's history has moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum History {
+    /// What is in the table now; backfills bring what is missing
+    Keep,
+    /// What the last commit wrote
+    Restore,
+}
+
+/// One of the two logs of an adoption.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Life {
+    /// The log that ended
+    Old,
+    /// The log that is adopted
+    New,
 }
 
 impl Source {

@@ -16,6 +16,7 @@ use std::future::Future;
 
 use frazil_config::Settings;
 use frazil_core::{Error, ErrorKind, Result};
+use frazil_table::system_environment;
 use frazil_telemetry::{LogFormat, start_logs};
 
 use crate::arguments::{Arguments, Command};
@@ -31,6 +32,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Result<Outcome> {
     start_logs(
         LogFormat::Compact,
         settings.log.as_deref().unwrap_or(DEFAULT_LOGS),
+        &system_environment(),
     )?;
     if let Command::Check { file } = &arguments.command {
         return check::check(file, output);

@@ -1,12 +1,9 @@
 use std::collections::BTreeMap;
 
-use async_trait::async_trait;
-use bytes::Bytes;
 use frazil_catalog::CatalogFunction;
 use frazil_core::{Error, Result, SourceName, TableName, TopicName};
-use frazil_ingest::Ingest;
 use frazil_table::plan::WaitReason;
-use frazil_table::{Cause, CommitReport, Committed, EventSink, Judgement, ParkedEvent, Warehouse};
+use frazil_table::{Cause, CommitReport, Committed, Judgement, Warehouse};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -140,10 +137,10 @@ impl Commits {
     ) -> Result<Self> {
         let function = CatalogFunction::new(warehouse.clone(), session.config());
         progress.say("ingesting parked events");
-        let sink = IngestSink(session.ingest(handlers, warehouse, None));
+        let sink = session.ingest(handlers, warehouse, None);
         let mut drained = Drained::default();
         loop {
-            let report = function.drain(&sink).await?;
+            let report = function.drain(sink).await?;
             drained.events += report.delivered;
             drained.stopped = report.stopped.into_iter().map(StoppedDrain::from).collect();
             if report.delivered == 0 {
@@ -151,7 +148,11 @@ impl Commits {
             }
         }
         progress.say("committing");
-        let mut commits = Self { tables: Vec::new(), failed: Vec::new(), drained };
+        let mut commits = Self {
+            tables: Vec::new(),
+            failed: Vec::new(),
+            drained,
+        };
         for commit in function.commit(tables).await? {
             match commit.result {
                 Ok(report) => commits.tables.push(TableCommit::new(commit.table, report)),
@@ -181,10 +182,18 @@ impl Commits {
     pub(crate) fn problems(&self) -> String {
         let mut text = String::new();
         for stopped in &self.drained.stopped {
-            text.push_str(&format!("{} stays parked\n{}", plain(stopped.topic.as_str()), indented(&stopped.text)));
+            text.push_str(&format!(
+                "{} stays parked\n{}",
+                plain(stopped.topic.as_str()),
+                indented(&stopped.text)
+            ));
         }
         for failed in &self.failed {
-            text.push_str(&format!("{} was not committed\n{}", failed.table, indented(&failed.text)));
+            text.push_str(&format!(
+                "{} was not committed\n{}",
+                failed.table,
+                indented(&failed.text)
+            ));
         }
         text
     }
@@ -199,16 +208,6 @@ impl From<(SourceName, TopicName, Error)> for StoppedDrain {
             text: error_text(&error),
             outcome: Outcome::of(error.kind()),
         }
-    }
-}
-
-/// Hands parked events to the ingest handler of this process.
-struct IngestSink<'a>(&'a Ingest);
-
-#[async_trait]
-impl EventSink for IngestSink<'_> {
-    async fn deliver(&self, parked: &ParkedEvent, event: Bytes) -> Result<()> {
-        self.0.handle_parked(&parked.log, &event).await.map(|_| ())
     }
 }
 
@@ -328,7 +327,10 @@ impl Document for Commits {
             return "no tables\n".to_owned();
         }
         if self.drained.events > 0 {
-            text.push_str(&format!("{} ingested\n", units::counted(self.drained.events, "parked event")));
+            text.push_str(&format!(
+                "{} ingested\n",
+                units::counted(self.drained.events, "parked event")
+            ));
         }
         for table in &self.tables {
             let what = match (table.commits.len(), table.rows) {

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use frazil_core::{Result, TopicName};
-use frazil_table::Judgement;
 use frazil_table::inspection::{Kept, KeptClaim, Place, find_kept, list_kept};
+use frazil_table::{Judgement, quarantine_descriptor, release_descriptor};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -38,7 +38,20 @@ pub(crate) async fn pending(session: &Session, pending: Pending, output: &Output
                 kept: find_kept(&warehouse, id).await?,
             })?;
         }
-        Some(PendingAction::Quarantine { id }) => return quarantine(session, id, output).await,
+        Some(PendingAction::Quarantine { id }) => {
+            quarantine_descriptor(&warehouse, id).await?;
+            output.print(&Moved {
+                id,
+                place: Place::Quarantine,
+            })?;
+        }
+        Some(PendingAction::Release { id }) => {
+            release_descriptor(&warehouse, id).await?;
+            output.print(&Moved {
+                id,
+                place: Place::Pending,
+            })?;
+        }
         None => {
             let topic = match pending.topic {
                 None => None,
@@ -68,8 +81,23 @@ pub(crate) async fn pending(session: &Session, pending: Pending, output: &Output
     Ok(Outcome::Done)
 }
 
-async fn quarantine(_session: &Session, _id: Uuid, _output: &Output) -> Result<Outcome> {
-    Ok(Outcome::Done)
+/// A descriptor that was moved to another place.
+#[derive(Debug, Serialize)]
+struct Moved {
+    id: Uuid,
+    place: Place,
+}
+
+impl Document for Moved {
+    fn to_text(&self, _: Option<usize>) -> String {
+        let (place, then) = match self.place {
+            Place::Quarantine => ("in quarantine", "no commit takes it, and its files are kept"),
+            Place::Pending | Place::Parked | Place::Dropped => {
+                (self.place.as_str(), "the next commit judges it")
+            }
+        };
+        format!("{} is {}: {then}\n", self.id, place)
+    }
 }
 
 fn place(of: PlaceArgument) -> Place {

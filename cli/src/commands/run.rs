@@ -82,14 +82,20 @@ pub(crate) async fn run(session: &Session, events: &[PathBuf], output: &Output) 
     progress.say("reading rows");
     let mut tables = Vec::new();
     for (name, counts) in counts {
-        let Some(at) = commits.tables.iter().position(|commit| commit.table == name) else { continue };
+        let Some(at) = commits.tables.iter().position(|commit| commit.table == name) else {
+            continue;
+        };
         let committed = commits.tables.swap_remove(at);
         // A table that does not exist yet: everything of it is parked.
         if let Some(table) = describe(session, &warehouse, name, counts, committed).await? {
             tables.push(table);
         }
     }
-    let ran = Ran { tables, ingested, commits };
+    let ran = Ran {
+        tables,
+        ingested,
+        commits,
+    };
     drop(progress);
     output.print(&ran)?;
     Ok(outcome)

@@ -2,3 +2,4 @@
 
 mod checkers;
 mod house;
+mod operations;

@@ -1,4 +1,6 @@
 //! Everything end to end, in one binary.
 
 mod checkers;
+mod events;
 mod house;
+mod processes;

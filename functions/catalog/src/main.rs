@@ -8,7 +8,7 @@ use frazil_core::{Error, ErrorKind};
 use frazil_local::open_warehouse;
 use frazil_table::system_environment;
 use frazil_telemetry::{LogFormat, start_logs};
-use lambda_runtime::{LambdaEvent, run, service_fn};
+use lambda_runtime::{Diagnostic, LambdaEvent, run, service_fn};
 
 #[tokio::main]
 async fn main() -> Result<(), lambda_runtime::Error> {
@@ -27,8 +27,12 @@ async fn main() -> Result<(), lambda_runtime::Error> {
     let function = &function;
     run(service_fn(move |event: LambdaEvent<Operation>| async move {
         let Operation::Commit { tables } = event.payload;
-        let commits = function.commit(tables.as_deref()).await?;
-        Ok::<_, Error>(CommitAnswer::of(&commits))
+        function.commit(tables.as_deref()).await.map(|commits| CommitAnswer::of(&commits)).map_err(diagnostic)
     }))
     .await
+}
+
+/// Lambda's form of an error: its type is what to do about it.
+fn diagnostic(error: Error) -> Diagnostic {
+    Diagnostic { error_type: error.kind().to_string(), error_message: error.to_string() }
 }

@@ -9,7 +9,7 @@ use frazil_local::open_warehouse;
 use frazil_registry::{CachedRegistry, DirectoryRegistry};
 use frazil_table::system_environment;
 use frazil_telemetry::{LogFormat, start_logs};
-use lambda_runtime::{LambdaEvent, run, service_fn};
+use lambda_runtime::{Diagnostic, LambdaEvent, run, service_fn};
 use serde_json::value::RawValue;
 
 #[tokio::main]
@@ -30,8 +30,13 @@ async fn main() -> Result<(), lambda_runtime::Error> {
     let ingest = Ingest::new(warehouse, Arc::new(config), registry, IngestOptions::default());
     let ingest = &ingest;
     run(service_fn(move |event: LambdaEvent<Box<RawValue>>| async move {
-        let report = ingest.handle(event.payload.get().as_bytes()).await?;
-        answer(&report, false)
+        let report = ingest.handle(event.payload.get().as_bytes()).await;
+        report.and_then(|report| answer(&report, false)).map_err(diagnostic)
     }))
     .await
+}
+
+/// Lambda's form of an error: its type is what to do about it.
+fn diagnostic(error: Error) -> Diagnostic {
+    Diagnostic { error_type: error.kind().to_string(), error_message: error.to_string() }
 }

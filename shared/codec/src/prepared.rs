@@ -169,6 +169,9 @@ impl<'a> Prepared<'a> {
             }
             !rejected
         });
+        if let Some(writer) = self.writers.get_mut(list) {
+            *writer = Writer::Nothing { len: writer.len() }; // its columns are asked for no more
+        }
         self.poison.sort_by_key(|poison| poison.index);
     }
 }

@@ -284,12 +284,14 @@ impl Parser {
             });
             full_names.push(full);
         }
-        for branch in 0..parsed.len() {
-            let clashes = (0..parsed.len()).any(|other| {
-                other != branch && parsed[other].name.eq_ignore_ascii_case(&parsed[branch].name)
-            });
-            if clashes {
-                parsed[branch].name = full_names[branch].replace('.', "_");
+        // Every one of those that clash, so that the order of branches does not matter.
+        let short: Vec<String> = parsed
+            .iter()
+            .map(|branch| branch.name.to_ascii_lowercase())
+            .collect();
+        for (index, branch) in parsed.iter_mut().enumerate() {
+            if short.iter().filter(|other| **other == short[index]).count() > 1 {
+                branch.name = full_names[index].replace('.', "_");
             }
         }
         Ok(AvroType::Union(parsed))

@@ -51,7 +51,7 @@ impl Column {
 pub enum ColumnType {
     /// A scalar.
     Primitive(PrimitiveType),
-    /// Named fields, at least one.
+    /// Named fields. None at all asks nothing of a struct that the table has already.
     Struct(Vec<Column>),
     /// A list of optional elements.
     List(Box<ColumnType>),

@@ -307,7 +307,7 @@ impl Chooser<'_> {
             match existing {
                 Type::Struct(inner) => {
                     let columns = self.object(shape, Some(inner), path, depth);
-                    column = (!columns.is_empty()).then_some(ColumnType::Struct(columns));
+                    column = Some(ColumnType::Struct(columns));
                 }
                 Type::Primitive(PrimitiveType::String) => column = Some(ColumnType::STRING),
                 _ if shape.fields.is_empty() => {}
@@ -325,7 +325,11 @@ impl Chooser<'_> {
                         &path.element(),
                         depth + 1,
                     );
-                    column = element.column.map(|element| ColumnType::List(Box::new(element)));
+                    // An empty list is a value too, once there is a column for it.
+                    let data_type = element
+                        .column
+                        .unwrap_or_else(|| bare(&list.element_field.field_type));
+                    column = Some(ColumnType::List(Box::new(data_type)));
                     if !element.rest.is_empty() {
                         add("string");
                     }
@@ -335,6 +339,19 @@ impl Chooser<'_> {
             }
         }
         Choice { column, rest }
+    }
+}
+
+/// The column's own type, for values that hold nothing but nulls.
+fn bare(existing: &Type) -> ColumnType {
+    match existing {
+        Type::Primitive(primitive) => ColumnType::Primitive(primitive.clone()),
+        Type::Struct(_) => ColumnType::Struct(Vec::new()),
+        Type::List(list) => ColumnType::List(Box::new(bare(&list.element_field.field_type))),
+        Type::Map(map) => ColumnType::Map(
+            Box::new(bare(&map.key_field.field_type)),
+            Box::new(bare(&map.value_field.field_type)),
+        ),
     }
 }
 

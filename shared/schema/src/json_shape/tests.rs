@@ -133,7 +133,7 @@ fn an_existing_column_keeps_its_type_and_siblings_take_the_rest() {
         (&[r#"{"o": {"x": 1}, "l": [1]}"#], "l [long], o {x long}"),
         (
             &[r#"{"o": {"x": "s", "y": 1}, "l": ["a"]}"#, r#"{"o": 7}"#],
-            "l__string string, o {x__string string, y long}, o__long long",
+            "l [long], l__string string, o {x__string string, y long}, o__long long",
         ),
         (&[r#"{"l": [1, "a"]}"#], "l [long], l__string string"),
     ]);
@@ -172,7 +172,7 @@ fn columns_are_bounded() {
     };
     let table = Some((&change.schema, &change.fields));
     let later = shape(&[r#"{"a": 1, "b": {"z": 1}}"#]).columns(table, 3);
-    assert_eq!(show(&later), "a long, _kafka_unknown_fields string");
+    assert_eq!(show(&later), "a long, b {}, _kafka_unknown_fields string");
     let deep = format!("{}1{}", r#"{"a":"#.repeat(70), "}".repeat(70));
     let columns = shape(&[&deep]).columns(None, MAX_COLUMNS);
     assert_eq!(

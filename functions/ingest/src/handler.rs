@@ -11,6 +11,7 @@ use frazil_core::{Error, ErrorKind, Offset, Partition, Result, TopicName, TopicP
 use frazil_kafka::{EventBuffer, Origin, PartitionBatch, Record};
 use frazil_registry::SchemaRegistry;
 use frazil_schema::{Column, FieldMap};
+use frazil_table::plan::SuspendCause;
 use frazil_table::{
     Cause, Ensured, EventSink, FileSettings, LogName, ParkedEvent, StageRequest, TopicState, ValueFormat, WantedColumns, Warehouse,
     ensure_table, park, stage,
@@ -252,7 +253,11 @@ impl Ingest {
                 return self.suspend_and_park(topic, Cause::Schema, &reasons.join("; ")).await;
             }
             Err(error) if error.kind() == ErrorKind::Suspended => {
-                return self.suspend_and_park(topic, Cause::TableGone, &error.to_string()).await;
+                let cause = match error.code() {
+                    Some("history") => Cause::Commit(SuspendCause::History),
+                    _ => Cause::TableGone,
+                };
+                return self.suspend_and_park(topic, cause, &error.to_string()).await;
             }
             Err(error) => return Err(error),
         };

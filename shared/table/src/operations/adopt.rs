@@ -236,7 +236,10 @@ async fn begin(
 }
 
 fn is_under_way(state: &TopicState) -> bool {
-    state.adoption.as_ref().is_some_and(|adoption| !adoption.is_finished())
+    state
+        .adoption
+        .as_ref()
+        .is_some_and(|adoption| !adoption.is_finished())
 }
 
 fn has_begun(state: &TopicState, options: AdoptOptions) -> bool {

@@ -121,7 +121,14 @@ pub(crate) async fn commit(session: &Session, table: Option<&str>, output: &Outp
     };
     let progress = session.progress();
     let mut handlers = Handlers::default();
-    let commits = Commits::make(session, session.ingest(&mut handlers, &warehouse, None), &warehouse, tables.as_deref(), &progress).await?;
+    let commits = Commits::make(
+        session,
+        session.ingest(&mut handlers, &warehouse, None),
+        &warehouse,
+        tables.as_deref(),
+        &progress,
+    )
+    .await?;
     drop(progress);
     output.print(&commits)?;
     Ok(commits.outcome())
@@ -145,7 +152,9 @@ impl Commits {
             drained.stopped = report
                 .stopped
                 .into_iter()
-                .map(|(source, topic, error)| StoppedDrain::from((source, topic, session.about_schemas(error))))
+                .map(|(source, topic, error)| {
+                    StoppedDrain::from((source, topic, session.about_schemas(error)))
+                })
                 .collect();
             if report.delivered == 0 {
                 break;

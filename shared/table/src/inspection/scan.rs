@@ -311,7 +311,10 @@ mod tests {
             false,
         ))));
         let map = Type::Map(MapType::new(
-            Arc::new(NestedField::map_key_element(8, Type::Primitive(PrimitiveType::String))),
+            Arc::new(NestedField::map_key_element(
+                8,
+                Type::Primitive(PrimitiveType::String),
+            )),
             Arc::new(NestedField::map_value_element(9, of(vec![long(10, "b")]), false)),
         ));
         let schema = Schema::builder()

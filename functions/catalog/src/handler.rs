@@ -94,6 +94,7 @@ impl CatalogFunction {
                 keep: topic.retention.snapshots as usize,
                 min_age: Duration::from(topic.retention.snapshot_min_age_ms),
             },
+            keep_metadata_for: Duration::from(topic.retention.metadata_ms),
             ..CommitSettings::default()
         })
     }

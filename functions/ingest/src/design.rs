@@ -24,7 +24,7 @@ pub(crate) fn table_design(settings: &TopicSettings) -> Result<TableDesign> {
                 let direction =
                     if field.descending { SortDirection::Descending } else { SortDirection::Ascending };
                 let nulls = if field.nulls_first { NullOrder::First } else { NullOrder::Last };
-                (field.source.clone(), direction, nulls)
+                (field.source.clone(), transform(field.transform), direction, nulls)
             })
             .collect(),
         properties: HashMap::from([

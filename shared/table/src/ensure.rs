@@ -35,8 +35,8 @@ pub struct TableDesign {
     pub kafka: KafkaColumns,
     /// Columns and transforms of the partition spec.
     pub partition_by: Vec<(String, Transform)>,
-    /// Columns, directions and the place of nulls of the sort order.
-    pub sort_by: Vec<(String, SortDirection, NullOrder)>,
+    /// Columns, transforms, directions and the place of nulls of the sort order.
+    pub sort_by: Vec<(String, Transform, SortDirection, NullOrder)>,
     /// Further table properties: topic, source, the frozen settings.
     pub properties: HashMap<String, String>,
 }
@@ -268,10 +268,10 @@ fn partition_spec(schema: &Schema, design: &TableDesign) -> Result<UnboundPartit
 
 fn sort_order(schema: &Schema, design: &TableDesign) -> Result<SortOrder> {
     let mut order = SortOrder::builder();
-    for (column, direction, null_order) in &design.sort_by {
+    for (column, transform, direction, null_order) in &design.sort_by {
         let field = SortField::builder()
             .source_id(source_column(schema, column, "sort")?)
-            .transform(Transform::Identity)
+            .transform(*transform)
             .direction(*direction)
             .null_order(*null_order)
             .build();

@@ -40,7 +40,8 @@ fn ingest_and_catalog_answer_lambda() -> Result<()> {
     let table = &answers[0]["response"]["tables"][0];
     ensure!(table["table"] == "kafka.orders" && table["rows"] == 2_000 && table["dropped"] == 1, "{answers:?}");
     ensure!(answers[0]["response"]["failed"] == 0, "{answers:?}");
-    compare(Reader::PyIceberg, &warehouse, &[repository().join("events/golden/orders-avro.json")])
+    compare(Reader::PyIceberg, &warehouse, &[repository().join("events/golden/orders-avro.json")])?;
+    Ok(())
 }
 
 /// What is wrong with the input is an error with a stable type, and the function lives on.

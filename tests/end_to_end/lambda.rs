@@ -21,7 +21,10 @@ fn invoke(function: &str, warehouse: &Path, payloads: &[&Path]) -> Result<Vec<Va
     let stderr = String::from_utf8_lossy(&done.stderr);
     ensure!(done.status.success(), "{function}: {}\n{stderr}", done.status);
     let answers = String::from_utf8(done.stdout)?;
-    answers.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+    answers
+        .lines()
+        .map(|line| Ok(serde_json::from_str(line)?))
+        .collect()
 }
 
 /// I1, I2: ingest answers success once the records are staged, and catalog makes them a table; twice is once.
@@ -38,9 +41,16 @@ fn ingest_and_catalog_answer_lambda() -> Result<()> {
     fs::write(&commit, r#"{"operation":"commit"}"#)?;
     let answers = invoke("frazil-catalog", &warehouse, &[&commit])?;
     let table = &answers[0]["response"]["tables"][0];
-    ensure!(table["table"] == "kafka.orders" && table["rows"] == 2_000 && table["dropped"] == 1, "{answers:?}");
+    ensure!(
+        table["table"] == "kafka.orders" && table["rows"] == 2_000 && table["dropped"] == 1,
+        "{answers:?}"
+    );
     ensure!(answers[0]["response"]["failed"] == 0, "{answers:?}");
-    compare(Reader::PyIceberg, &warehouse, &[repository().join("events/golden/orders-avro.json")])?;
+    compare(
+        Reader::PyIceberg,
+        &warehouse,
+        &[repository().join("events/golden/orders-avro.json")],
+    )?;
     Ok(())
 }
 
@@ -54,6 +64,9 @@ fn a_bad_event_is_an_error_and_not_the_end() -> Result<()> {
     let event = repository().join("events/nasty.json");
     let answers = invoke("frazil-ingest", &warehouse, &[&bad, &event])?;
     ensure!(answers[0]["error"]["errorType"] == "invalid", "{answers:?}");
-    ensure!(answers[1] == json!({"response": {"batchItemFailures": []}}), "{answers:?}");
+    ensure!(
+        answers[1] == json!({"response": {"batchItemFailures": []}}),
+        "{answers:?}"
+    );
     Ok(())
 }

@@ -20,7 +20,10 @@ pub fn frazil() -> Result<Command> {
 pub fn binary(name: &str) -> Result<PathBuf> {
     static BUILT: OnceLock<Result<BTreeMap<String, PathBuf>, String>> = OnceLock::new();
     match BUILT.get_or_init(|| build().map_err(|fault| format!("{fault:#}"))) {
-        Ok(binaries) => binaries.get(name).cloned().with_context(|| format!("the workspace has no binary {name}")),
+        Ok(binaries) => binaries
+            .get(name)
+            .cloned()
+            .with_context(|| format!("the workspace has no binary {name}")),
         Err(fault) => bail!("{fault}"),
     }
 }
@@ -76,7 +79,9 @@ fn build() -> Result<BTreeMap<String, PathBuf>> {
     let mut binaries = BTreeMap::new();
     for line in done.stdout.lines() {
         let message: Value = serde_json::from_str(&line?)?;
-        if let (Some(name), Some(executable)) = (message["target"]["name"].as_str(), message["executable"].as_str()) {
+        if let (Some(name), Some(executable)) =
+            (message["target"]["name"].as_str(), message["executable"].as_str())
+        {
             binaries.insert(name.to_owned(), PathBuf::from(executable));
         }
     }

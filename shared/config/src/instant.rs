@@ -209,7 +209,10 @@ mod tests {
     #[test]
     fn a_distance_counts_from_the_moment_of_the_decision() {
         let now = TimestampMs(1_000);
-        let range = InstantRange { first: Instant::AtMicros(0), last: Instant::FromNowMs(365 * 86_400_000) };
+        let range = InstantRange {
+            first: Instant::AtMicros(0),
+            last: Instant::FromNowMs(365 * 86_400_000),
+        };
         assert_eq!(range.micros(now), (0, 31_536_001_000_000));
         assert_eq!(
             InstantRange::YEARS_1_TO_9999.micros(now),

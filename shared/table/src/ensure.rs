@@ -143,7 +143,13 @@ fn evolution(
     let metadata = &table.metadata;
     let lists = wanted.columns(Some((metadata.current_schema().as_ref(), &ledger.fields)));
     let lists: Vec<&[Column]> = lists.iter().map(AsRef::as_ref).collect();
-    evolve(Some(metadata.current_schema()), metadata.last_column_id(), &ledger.fields, &lists, kafka)
+    evolve(
+        Some(metadata.current_schema()),
+        metadata.last_column_id(),
+        &ledger.fields,
+        &lists,
+        kafka,
+    )
 }
 
 /// Waits until the last schema change is `interval` old, with jitter; says whether it waited.

@@ -17,7 +17,11 @@ const MAX_LENGTH: usize = 2_000;
 /// How many entries the log needs so that no file younger than `keep_for` leaves it, in steps, so that the property
 /// rarely changes.
 pub(super) fn length(metadata: &TableMetadata, now: TimestampMs, keep_for: Duration) -> usize {
-    let young = metadata.metadata_log().iter().filter(|entry| !is_old(entry, now, keep_for)).count();
+    let young = metadata
+        .metadata_log()
+        .iter()
+        .filter(|entry| !is_old(entry, now, keep_for))
+        .count();
     ((young + 1).div_ceil(METADATA_LOG_LENGTH) * METADATA_LOG_LENGTH).min(MAX_LENGTH)
 }
 
@@ -28,7 +32,11 @@ pub(super) fn outlived(
     now: TimestampMs,
     keep_for: Duration,
 ) -> Vec<String> {
-    let kept: HashSet<&str> = after.metadata_log().iter().map(|entry| entry.metadata_file.as_str()).collect();
+    let kept: HashSet<&str> = after
+        .metadata_log()
+        .iter()
+        .map(|entry| entry.metadata_file.as_str())
+        .collect();
     before
         .metadata_log()
         .iter()
@@ -71,8 +79,14 @@ mod tests {
         let now = TimestampMs(10_000 * 60_000);
         assert_eq!(length(&with_log(50, 10_000), now, KEEP), 100);
         assert_eq!(length(&with_log(300, 10_000), now, KEEP), 100); // 60 are younger than an hour
-        assert_eq!(length(&with_log(300, 10_000), now, Duration::from_secs(5 * 3_600)), 400);
-        assert_eq!(length(&with_log(5_000, 10_000), now, Duration::from_secs(90 * 86_400)), 2_000);
+        assert_eq!(
+            length(&with_log(300, 10_000), now, Duration::from_secs(5 * 3_600)),
+            400
+        );
+        assert_eq!(
+            length(&with_log(5_000, 10_000), now, Duration::from_secs(90 * 86_400)),
+            2_000
+        );
     }
 
     #[test]

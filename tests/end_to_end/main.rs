@@ -3,4 +3,6 @@
 mod checkers;
 mod events;
 mod house;
+mod lambda;
+mod operations;
 mod processes;

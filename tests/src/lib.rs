@@ -41,6 +41,6 @@ pub mod model;
 mod python;
 pub mod simulation;
 
-pub use command::{frazil, run_frazil};
+pub use command::{binary, frazil, run_frazil};
 pub use judges::{Reader, compare, compare_table, footers, sample_warehouse};
 pub use python::{python, repository, run_python};

@@ -2,5 +2,8 @@
 
 mod checkers;
 mod events;
+mod faults;
+mod growth;
 mod house;
 mod processes;
+mod twice;

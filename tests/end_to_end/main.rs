@@ -5,5 +5,6 @@ mod events;
 mod faults;
 mod growth;
 mod house;
+mod operations;
 mod processes;
 mod twice;

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use frazil_catalog::CatalogFunction;
 use frazil_core::{Error, Result, SourceName, TableName, TopicName};
+use frazil_ingest::Ingest;
 use frazil_table::plan::WaitReason;
 use frazil_table::{Cause, CommitReport, Committed, Judgement, Warehouse};
 use serde::Serialize;
@@ -120,7 +121,14 @@ pub(crate) async fn commit(session: &Session, table: Option<&str>, output: &Outp
     };
     let progress = session.progress();
     let mut handlers = Handlers::default();
-    let commits = Commits::make(session, &mut handlers, &warehouse, tables.as_deref(), &progress).await?;
+    let commits = Commits::make(
+        session,
+        session.ingest(&mut handlers, &warehouse, None),
+        &warehouse,
+        tables.as_deref(),
+        &progress,
+    )
+    .await?;
     drop(progress);
     output.print(&commits)?;
     Ok(commits.outcome())
@@ -130,19 +138,24 @@ impl Commits {
     /// Ingests what was parked, then commits these tables, or all.
     pub(crate) async fn make(
         session: &Session,
-        handlers: &mut Handlers,
+        ingest: &Ingest,
         warehouse: &Warehouse,
         tables: Option<&[TableName]>,
         progress: &Progress,
     ) -> Result<Self> {
         let function = CatalogFunction::new(warehouse.clone(), session.config());
         progress.say("ingesting parked events");
-        let sink = session.ingest(handlers, warehouse, None);
         let mut drained = Drained::default();
         loop {
-            let report = function.drain(sink).await?;
+            let report = function.drain(ingest).await?;
             drained.events += report.delivered;
-            drained.stopped = report.stopped.into_iter().map(StoppedDrain::from).collect();
+            drained.stopped = report
+                .stopped
+                .into_iter()
+                .map(|(source, topic, error)| {
+                    StoppedDrain::from((source, topic, session.about_schemas(error)))
+                })
+                .collect();
             if report.delivered == 0 {
                 break;
             }

@@ -6,20 +6,21 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use frazil_codec::{DecodeOptions, Prepared, TargetTable, TimestampRange, prepare};
-use frazil_config::{Config, OnError, TopicSettings};
+use frazil_config::{Config, Format, OnError, TopicSettings};
 use frazil_core::{Error, ErrorKind, Offset, Partition, Result, TopicName, TopicPartition};
 use frazil_kafka::{EventBuffer, Origin, PartitionBatch, Record};
 use frazil_registry::SchemaRegistry;
 use frazil_schema::{Column, FieldMap};
+use frazil_table::plan::SuspendCause;
 use frazil_table::{
-    Cause, Ensured, EventSink, FileSettings, LogName, ParkedEvent, StageRequest, TopicState, WantedColumns, Warehouse,
+    Cause, Ensured, EventSink, FileSettings, LogName, ParkedEvent, StageRequest, TopicState, ValueFormat, WantedColumns, Warehouse,
     ensure_table, park, stage,
 };
 use iceberg::spec::Schema;
 
 use crate::breaker::Breaker;
 use crate::claims::{claims, dead_letter};
-use crate::decode::{Schemas, frame, schema_ids};
+use crate::decode::{Schemas, frame, prevailing_format, schema_ids};
 use crate::design::{kafka_columns, table_design};
 use crate::report::{Failure, IngestReport, TopicOutcome, TopicReport};
 
@@ -129,8 +130,9 @@ impl Ingest {
             return self.park(topic, reason).await;
         }
         let records = topic.records();
-        let schemas = self.schemas.resolve(schema_ids(&topic.batches, topic.settings.format)).await?;
-        let framed = frame(&records, topic.settings.format, &schemas);
+        let format = self.value_format(topic).await?;
+        let schemas = self.schemas.resolve(schema_ids(&topic.batches, format)).await?;
+        let framed = frame(&records, format, &schemas);
         let mut prepared = prepare(&framed.encoded, topic.decode_options(self.warehouse.environment.now()))?;
 
         let mut unreadable: BTreeMap<usize, &Error> =
@@ -148,6 +150,24 @@ impl Ingest {
         };
         prepared.retain(|index| is_taken(framed.places[index]));
         self.stage(topic, &records, &prepared, &unreadable, &stops).await
+    }
+
+    /// How the topic's values are encoded. Under `auto`, what prevails among the first ones is kept in the state.
+    async fn value_format(&self, topic: &TopicEvent<'_>) -> Result<ValueFormat> {
+        match (topic.settings.format, topic.state.value_format) {
+            (Format::Avro, _) => return Ok(ValueFormat::Avro),
+            (Format::Json, _) => return Ok(ValueFormat::Json),
+            (Format::Auto, Some(known)) => return Ok(known),
+            (Format::Auto, None) => {}
+        }
+        let Some(found) = prevailing_format(&topic.batches) else { return Ok(ValueFormat::Json) };
+        let keep = |state: &mut TopicState| {
+            let is_new = state.value_format.is_none();
+            state.value_format.get_or_insert(found);
+            is_new
+        };
+        let state = self.warehouse.change_topic_state(&topic.settings.source, &topic.settings.topic, keep).await?;
+        Ok(state.value_format.unwrap_or(found))
     }
 
     /// Decides about records that cannot be read: go on (perhaps up to a stop per partition), or suspend and park.
@@ -233,7 +253,11 @@ impl Ingest {
                 return self.suspend_and_park(topic, Cause::Schema, &reasons.join("; ")).await;
             }
             Err(error) if error.kind() == ErrorKind::Suspended => {
-                return self.suspend_and_park(topic, Cause::TableGone, &error.to_string()).await;
+                let cause = match error.code() {
+                    Some("history") => Cause::Commit(SuspendCause::History),
+                    _ => Cause::TableGone,
+                };
+                return self.suspend_and_park(topic, cause, &error.to_string()).await;
             }
             Err(error) => return Err(error),
         };

@@ -1,5 +1,6 @@
 //! Everything end to end, in one binary.
 
+mod bad_input;
 mod checkers;
 mod events;
 mod faults;

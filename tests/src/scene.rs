@@ -111,6 +111,11 @@ impl Scene {
         Self { warehouse, truth, clock, config: Arc::default(), read }
     }
 
+    /// The same, past the plan.
+    pub fn without_faults(&self) -> Self {
+        Self { warehouse: self.truth.clone(), ..self.clone() }
+    }
+
     /// From now on, with this configuration.
     pub fn configure(&mut self, toml: &str) -> Result<()> {
         self.config = Arc::new(Config::parse(toml, Path::new("frazil.toml"))?);

@@ -273,6 +273,9 @@ resumes. Give the command again until it says that the topic runs: it goes on wh
     Adopt {
         #[command(flatten)]
         topic: Topic,
+        /// The life that is to begin: said again after it has begun, nothing happens [default: the next one]
+        #[arg(long, value_name = "N")]
+        into: Option<i32>,
         /// Which log everything belongs to of which nothing tells
         #[arg(long, value_enum)]
         unclear: Option<Life>,

@@ -32,14 +32,22 @@ fn main() {
     let mut buffer = EventBuffer::default();
     let event = buffer.parse(json.as_bytes()).expect("a valid event");
     let batch = pipeline.decode(&event);
-    let encoded: Vec<String> = orders.iter().map(|order| base64_simd::STANDARD.encode_to_string(framed(order))).collect();
+    let encoded: Vec<String> = orders
+        .iter()
+        .map(|order| base64_simd::STANDARD.encode_to_string(framed(order)))
+        .collect();
     let mut scratch = EventBuffer::default();
     let mut whole_buffer = EventBuffer::default();
 
     let mut times: [Vec<Duration>; 5] = Default::default();
     let mut file_bytes = 0;
     for _ in 0..ROUNDS {
-        times[0].push(timed(|| scratch.parse(black_box(json.as_bytes())).expect("a valid event").record_count()));
+        times[0].push(timed(|| {
+            scratch
+                .parse(black_box(json.as_bytes()))
+                .expect("a valid event")
+                .record_count()
+        }));
         times[1].push(timed(|| {
             let decode = |text: &String| base64_simd::STANDARD.decode_to_vec(text).expect("base64").len();
             encoded.iter().map(decode).sum::<usize>()
@@ -47,7 +55,9 @@ fn main() {
         times[2].push(timed(|| pipeline.decode(black_box(&event)).num_rows()));
         times[3].push(timed(|| pipeline.write(black_box(&batch))));
         times[4].push(timed(|| {
-            let event = whole_buffer.parse(black_box(json.as_bytes())).expect("a valid event");
+            let event = whole_buffer
+                .parse(black_box(json.as_bytes()))
+                .expect("a valid event");
             file_bytes = pipeline.write(&pipeline.decode(&event));
             file_bytes
         }));
@@ -62,7 +72,10 @@ fn main() {
         file_bytes as f64 / 1e6
     );
     let line = |name: &str, time: Duration| {
-        let (ms, rate) = (time.as_secs_f64() * 1e3, raw_bytes as f64 / 1e6 / time.as_secs_f64());
+        let (ms, rate) = (
+            time.as_secs_f64() * 1e3,
+            raw_bytes as f64 / 1e6 / time.as_secs_f64(),
+        );
         println!("{name:<28} {ms:8.2} ms  {rate:8.1} MB/s of raw Kafka bytes");
     };
     line("parse, base64 included", parse);
@@ -71,7 +84,10 @@ fn main() {
     line("write Parquet", write);
     line("sum of the parts", sum);
     line("whole", whole);
-    println!("whole / sum of the parts: {:.2}", whole.as_secs_f64() / sum.as_secs_f64());
+    println!(
+        "whole / sum of the parts: {:.2}",
+        whole.as_secs_f64() / sum.as_secs_f64()
+    );
 }
 
 /// What ingest does between an event and a file, without storage.
@@ -89,15 +105,27 @@ impl Pipeline {
         let avro = AvroSchema::parse(generate::SCHEMA).expect("a schema");
         let kafka = KafkaColumns::default();
         let evolution = evolve(None, 0, &FieldMap::default(), &[avro.columns()], &kafka).expect("columns");
-        let Evolution::Changed(change) = evolution else { panic!("a new table") };
+        let Evolution::Changed(change) = evolution else {
+            panic!("a new table")
+        };
         let schema = SchemaRef::new(change.schema.clone());
-        let timestamp = change.fields.get(&FieldPath::kafka().field("_kafka_timestamp", None)).expect("a timestamp");
+        let timestamp = change
+            .fields
+            .get(&FieldPath::kafka().field("_kafka_timestamp", None))
+            .expect("a timestamp");
         let name = schema.name_by_field_id(timestamp).expect("a name").to_owned();
         let spec = PartitionSpec::builder(schema.clone())
             .add_partition_field(name, "day", Transform::Day)
             .and_then(|builder| builder.build())
             .expect("a spec");
-        Self { avro, change: *change, schema, spec, kafka, topic: TopicName::new("orders") }
+        Self {
+            avro,
+            change: *change,
+            schema,
+            spec,
+            kafka,
+            topic: TopicName::new("orders"),
+        }
     }
 
     fn decode(&self, event: &Event<'_>) -> RecordBatch {
@@ -112,7 +140,10 @@ impl Pipeline {
                     timestamp_type: None,
                     key: record.key,
                     headers: Vec::new(),
-                    payload: Payload::Avro { schema: &self.avro, body },
+                    payload: Payload::Avro {
+                        schema: &self.avro,
+                        body,
+                    },
                 });
             }
         }
@@ -131,7 +162,10 @@ impl Pipeline {
         let parts = split_by_partition(batch, &self.schema, &self.spec).expect("partitions");
         let write = |(partition, rows)| {
             let settings = FileSettings::default();
-            write_data_file(&[rows], &self.schema, &self.spec, &partition, &settings).expect("a file").bytes.len()
+            write_data_file(&[rows], &self.schema, &self.spec, &partition, &settings)
+                .expect("a file")
+                .bytes
+                .len()
         };
         parts.into_iter().map(write).sum()
     }
@@ -142,7 +176,8 @@ fn framed(order: &[u8]) -> Vec<u8> {
 }
 
 fn event_json(orders: &[Vec<u8>]) -> String {
-    let mut json = r#"{"eventSource":"aws:kafka","bootstrapServers":"b-1.shop.example:9098","records":{"#.to_owned();
+    let mut json =
+        r#"{"eventSource":"aws:kafka","bootstrapServers":"b-1.shop.example:9098","records":{"#.to_owned();
     for (partition, orders) in orders.chunks(orders.len().div_ceil(PARTITIONS)).enumerate() {
         let comma = if partition > 0 { "," } else { "" };
         let _ = write!(json, r#"{comma}"orders-{partition}":["#);

@@ -6,6 +6,7 @@ mod events;
 mod faults;
 mod growth;
 mod house;
+mod lambda;
 mod operations;
 mod processes;
 mod twice;

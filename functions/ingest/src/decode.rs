@@ -18,10 +18,12 @@ pub(crate) struct Schemas {
     compiled: Mutex<HashMap<SchemaId, Arc<AvroSchema>>>,
 }
 
-
 impl Schemas {
     pub(crate) fn new(registry: Arc<dyn SchemaRegistry>) -> Self {
-        Self { registry, compiled: Mutex::default() }
+        Self {
+            registry,
+            compiled: Mutex::default(),
+        }
     }
 
     /// Resolves every schema id. One that does not exist or cannot be used makes its records poison; a registry that
@@ -29,12 +31,19 @@ impl Schemas {
     pub(crate) async fn resolve(&self, ids: BTreeSet<SchemaId>) -> Result<HashMap<SchemaId, Resolved>> {
         let mut resolved = HashMap::with_capacity(ids.len());
         for id in ids {
-            let known = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+            let known = self
+                .compiled
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get(&id)
+                .cloned();
             let found = match known {
                 Some(schema) => Ok(schema),
                 None => match self.compile(id).await {
                     Ok(schema) => Ok(schema),
-                    Err(error) if matches!(error.kind(), ErrorKind::Poison | ErrorKind::Invalid) => Err(error),
+                    Err(error) if matches!(error.kind(), ErrorKind::Poison | ErrorKind::Invalid) => {
+                        Err(error)
+                    }
                     Err(error) => return Err(error),
                 },
             };
@@ -54,7 +63,9 @@ impl Schemas {
             .with_context("schema_id", id)
             .with_code("registry.unsupported_format"));
         }
-        let schema = Arc::new(AvroSchema::parse(&registered.text).map_err(|error| error.with_context("schema_id", id))?);
+        let schema = Arc::new(
+            AvroSchema::parse(&registered.text).map_err(|error| error.with_context("schema_id", id))?,
+        );
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if compiled.len() < MAX_COMPILED {
             compiled.insert(id, schema.clone());
@@ -79,12 +90,19 @@ pub(crate) struct Framed<'a> {
 /// The format that most values of an event have, by their first byte: Confluent's prefix starts with 0. `None` when
 /// there is no value to judge by.
 pub(crate) fn prevailing_format(batches: &[&PartitionBatch<'_>]) -> Option<ValueFormat> {
-    let values = batches.iter().flat_map(|batch| &batch.records).filter_map(|record| record.value);
+    let values = batches
+        .iter()
+        .flat_map(|batch| &batch.records)
+        .filter_map(|record| record.value);
     let (framed, others): (Vec<&[u8]>, Vec<&[u8]>) = values.partition(|value| value.first() == Some(&0));
     if framed.is_empty() && others.is_empty() {
         return None;
     }
-    Some(if framed.len() > others.len() { ValueFormat::Avro } else { ValueFormat::Json })
+    Some(if framed.len() > others.len() {
+        ValueFormat::Avro
+    } else {
+        ValueFormat::Json
+    })
 }
 
 /// The schema ids that a topic's values name.
@@ -92,8 +110,13 @@ pub(crate) fn schema_ids(batches: &[&PartitionBatch<'_>], format: ValueFormat) -
     if format == ValueFormat::Json {
         return BTreeSet::new();
     }
-    let values = batches.iter().flat_map(|batch| &batch.records).filter_map(|record| record.value);
-    values.filter_map(|value| wire::confluent(value).ok().map(|(id, _)| id)).collect()
+    let values = batches
+        .iter()
+        .flat_map(|batch| &batch.records)
+        .filter_map(|record| record.value);
+    values
+        .filter_map(|value| wire::confluent(value).ok().map(|(id, _)| id))
+        .collect()
 }
 
 /// Takes the framing off.
@@ -116,7 +139,11 @@ pub(crate) fn frame<'a>(
                     timestamp_ms: record.timestamp_ms,
                     timestamp_type: timestamp_type(record.timestamp_type),
                     key: record.key,
-                    headers: record.headers.iter().map(|header| (header.name.as_ref(), header.value)).collect(),
+                    headers: record
+                        .headers
+                        .iter()
+                        .map(|header| (header.name.as_ref(), header.value))
+                        .collect(),
                     payload,
                 });
                 framed.places.push(place);
@@ -132,16 +159,25 @@ fn payload<'a>(
     format: ValueFormat,
     schemas: &'a HashMap<SchemaId, Resolved>,
 ) -> Result<Payload<'a>> {
-    let Some(value) = value else { return Ok(Payload::Tombstone) };
+    let Some(value) = value else {
+        return Ok(Payload::Tombstone);
+    };
     if format == ValueFormat::Json {
         return Ok(Payload::Json(value));
     }
     let (id, body) = wire::confluent(value)?;
     match schemas.get(&id) {
-        Some(Ok(schema)) => Ok(Payload::Avro { schema: schema.as_ref(), body }),
+        Some(Ok(schema)) => Ok(Payload::Avro {
+            schema: schema.as_ref(),
+            body,
+        }),
         Some(Err(error)) => Err(again(error)),
-        None => Err(Error::new(ErrorKind::Internal, "use the record's schema", "it was not resolved")
-            .with_context("schema_id", id)),
+        None => Err(Error::new(
+            ErrorKind::Internal,
+            "use the record's schema",
+            "it was not resolved",
+        )
+        .with_context("schema_id", id)),
     }
 }
 

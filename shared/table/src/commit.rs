@@ -25,6 +25,7 @@ use crate::warehouse::{Warehouse, iceberg_error};
 mod change;
 mod history;
 mod listing;
+mod metadata_log;
 mod survey;
 
 pub use change::change_ledger;
@@ -45,6 +46,8 @@ pub struct CommitSettings {
     pub max_taken: usize,
     /// Which snapshots stay.
     pub snapshots: SnapshotRetention,
+    /// How long a metadata.json that was replaced stays: a reader or a mirror may hold it.
+    pub keep_metadata_for: Duration,
 }
 
 impl Default for CommitSettings {
@@ -52,6 +55,7 @@ impl Default for CommitSettings {
         Self {
             max_taken: MAX_TAKEN,
             snapshots: SnapshotRetention::default(),
+            keep_metadata_for: Duration::from_secs(6 * 3_600),
         }
     }
 }
@@ -159,6 +163,8 @@ struct StagedCommit {
     location: String,
     metadata: iceberg::spec::TableMetadata,
     committed: Committed,
+    /// Metadata files that nothing refers to any more once this is committed.
+    outlived: Vec<String>,
 }
 
 impl Round<'_> {
@@ -192,12 +198,12 @@ impl Round<'_> {
                     .swap(&table.name, &table.pointer, &staged.location, &staged.metadata);
             match swap.await {
                 Ok(()) => {
-                    self.finish(&known, &plan, Some(staged.committed)).await?;
+                    self.finish(&known, &plan, Some(staged)).await?;
                     return Ok(true);
                 }
                 Err(error) if self.has_landed(&staged).await? => {
                     tracing::info!(table = %self.name, %error, "swap landed although its answer did not say so");
-                    self.finish(&known, &plan, Some(staged.committed)).await?;
+                    self.finish(&known, &plan, Some(staged)).await?;
                     return Ok(true);
                 }
                 Err(error) => {
@@ -315,7 +321,10 @@ impl Round<'_> {
                 .current_snapshot()
                 .map_or(0, |s| s.sequence_number());
         }
-        let (ledger_location, properties) = write_ledger(self.warehouse, &ledger).await?;
+        let (ledger_location, mut properties) = write_ledger(self.warehouse, &ledger).await?;
+        let keep_for = self.settings.keep_metadata_for;
+        let length = metadata_log::length(&table.metadata, now, keep_for).to_string();
+        properties.insert(metadata_log::LENGTH_PROPERTY.to_owned(), length);
         let failed = |error| iceberg_error("build the table's metadata", error);
         let mut builder = rebuild(table).set_properties(properties).map_err(failed)?;
         if has_rows {
@@ -344,10 +353,12 @@ impl Round<'_> {
             dead_letters: letters,
             descriptors: plan.take.len() as u64,
         };
+        let outlived = metadata_log::outlived(&table.metadata, &metadata, now, keep_for);
         Ok(StagedCommit {
             location,
             metadata,
             committed,
+            outlived,
         })
     }
 
@@ -420,10 +431,10 @@ impl Round<'_> {
         &mut self,
         known: &Survey,
         plan: &CommitPlan,
-        committed: Option<Committed>,
+        staged: Option<StagedCommit>,
     ) -> Result<()> {
         let uuid = known.table.metadata.uuid();
-        if let Some(committed) = &committed {
+        if let Some(StagedCommit { committed, .. }) = &staged {
             for state in known.states.values() {
                 let (source, topic) = (&state.source, &state.topic);
                 self.warehouse
@@ -432,7 +443,7 @@ impl Round<'_> {
             }
         }
         let settled: HashSet<&Uuid> = plan.settled.iter().collect();
-        let locations: Vec<String> = known
+        let mut locations: Vec<String> = known
             .descriptors
             .iter()
             .filter(|listed| settled.contains(&listed.id))
@@ -442,6 +453,9 @@ impl Round<'_> {
                     .descriptor(Shelf::Pending, uuid, &listed.log, listed.id)
             })
             .collect();
+        if let Some(StagedCommit { outlived, .. }) = &staged {
+            locations.extend(outlived.iter().cloned());
+        }
         if !locations.is_empty() {
             self.warehouse.storage.delete(&locations).await?;
         }
@@ -454,7 +468,7 @@ impl Round<'_> {
             Content::Read(_) => None,
         });
         self.report.unreadable = unreadable.collect();
-        self.report.commits.extend(committed);
+        self.report.commits.extend(staged.map(|staged| staged.committed));
         Ok(())
     }
 }

@@ -132,7 +132,6 @@ impl World {
                 tombstone: false,
                 topic: false,
                 timestamp_type: false,
-                ..KafkaColumns::default()
             },
             partition_by: Vec::new(),
             sort_by: Vec::new(),

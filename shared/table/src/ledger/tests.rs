@@ -11,7 +11,10 @@ fn range(first: i64, last: i64) -> OffsetRange {
 fn parts_say_what_is_known() {
     let ledger = PartitionLedger {
         next: Offset(100),
-        holes: vec![Hole { range: range(10, 19), opened_at: TimestampMs(5) }],
+        holes: vec![Hole {
+            range: range(10, 19),
+            opened_at: TimestampMs(5),
+        }],
         uncertain: IntervalSet::from(vec![range(40, 49)]),
         anchors: Vec::new(),
     };
@@ -48,7 +51,9 @@ fn a_newer_format_or_another_checksum_is_refused() {
     assert_eq!(Ledger::from_json(&bytes, &checksum).unwrap(), ledger);
     let error = Ledger::from_json(&bytes, "0").unwrap_err();
     assert!(error.to_string().contains("and the table says 0"), "{error}");
-    let newer = String::from_utf8(bytes).unwrap().replace("\"format\":1", "\"format\":2");
+    let newer = String::from_utf8(bytes)
+        .unwrap()
+        .replace("\"format\":1", "\"format\":2");
     let error = Ledger::from_json(newer.as_bytes(), &sha256_hex(newer.as_bytes())).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -59,7 +64,11 @@ fn a_newer_format_or_another_checksum_is_refused() {
 
 #[test]
 fn the_newest_anchors_stay() {
-    let anchor = |offset| Anchor { offset: Offset(offset), timestamp: None, hash: String::new() };
+    let anchor = |offset| Anchor {
+        offset: Offset(offset),
+        timestamp: None,
+        hash: String::new(),
+    };
     let mut ledger = PartitionLedger::default();
     ledger.remember(&(0..20).map(anchor).collect::<Vec<_>>());
     ledger.remember(&[anchor(3), anchor(19)]);

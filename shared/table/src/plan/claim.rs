@@ -1,10 +1,10 @@
 use frazil_core::{IntervalSet, Offset, OffsetRange, Partition};
 
+use super::draft::Outcome;
 use super::{
     Content, Finding, Inspect, LIVE_HOLE_AGE, Listed, Listing, PlanInput, SuspendCause, Suspension,
     TopicPolicy, WaitReason,
 };
-use super::draft::Outcome;
 use crate::anchor::Anchor;
 use crate::descriptor::{Claim, Judgement};
 use crate::layout::LogName;
@@ -248,18 +248,15 @@ fn holds_rows_beyond(finding: &Finding, range: OffsetRange, proved_to: Option<Of
 
 /// Whether a descriptor that cannot be read comes before the claim or shares offsets with it.
 fn is_blocked(context: &Context<'_>, claim: &Claim) -> bool {
-    context
-        .unreadable
-        .iter()
-        .any(|listed| match &listed.content {
-            Content::Read(_) => false,
-            Content::Unreadable { claims: None, .. } => true,
-            Content::Unreadable {
-                claims: Some(claims), ..
-            } => claims.iter().any(|(partition, range)| {
-                *partition == claim.partition && range.first() <= claim.range.last()
-            }),
-        })
+    context.unreadable.iter().any(|listed| match &listed.content {
+        Content::Read(_) => false,
+        Content::Unreadable { claims: None, .. } => true,
+        Content::Unreadable {
+            claims: Some(claims), ..
+        } => claims
+            .iter()
+            .any(|(partition, range)| *partition == claim.partition && range.first() <= claim.range.last()),
+    })
 }
 
 /// Whether anything pending or parked of the log covers a part of the gap.

@@ -1,12 +1,12 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use frazil_core::{IntervalSet, Offset, Partition};
 use uuid::Uuid;
 
 use super::{
-    CommitPlan, Content, Inspect, Listed, PlanInput, Planning, SuspendCause, Suspension, Take, TopicPolicy, WaitReason,
-    Waiting, claim,
+    CommitPlan, Content, Inspect, Listed, PlanInput, Planning, SuspendCause, Suspension, Take, TopicPolicy,
+    WaitReason, Waiting, claim,
 };
 use crate::descriptor::{Claim, Descriptor, Judgement};
 use crate::layout::LogName;

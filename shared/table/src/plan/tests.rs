@@ -18,12 +18,20 @@ fn range(first: i64, last: i64) -> OffsetRange {
 }
 
 fn log(epoch: i32) -> LogName {
-    LogName { source: "main".into(), topic: "orders".into(), epoch: Epoch(epoch) }
+    LogName {
+        source: "main".into(),
+        topic: "orders".into(),
+        epoch: Epoch(epoch),
+    }
 }
 
 /// Anchors of a record tell which log it came from: `log` stands for its content.
 fn anchor(offset: i64, log: &str) -> Anchor {
-    Anchor { offset: Offset(offset), timestamp: None, hash: format!("{log}{offset}") }
+    Anchor {
+        offset: Offset(offset),
+        timestamp: None,
+        hash: format!("{log}{offset}"),
+    }
 }
 
 /// A descriptor with the given number as its id and claims (partition, first, last), anchored at both ends.
@@ -95,9 +103,16 @@ impl D {
     }
 
     fn unreadable(mut self, claims: Option<Vec<(i32, i64, i64)>>) -> Self {
-        let claims = claims
-            .map(|claims| claims.into_iter().map(|(of, first, last)| (Partition(of), range(first, last))).collect());
-        self.listed.content = Content::Unreadable { claims, reason: "damaged".to_owned() };
+        let claims = claims.map(|claims| {
+            claims
+                .into_iter()
+                .map(|(of, first, last)| (Partition(of), range(first, last)))
+                .collect()
+        });
+        self.listed.content = Content::Unreadable {
+            claims,
+            reason: "damaged".to_owned(),
+        };
         self
     }
 }
@@ -120,7 +135,10 @@ fn world(partitions: Vec<(i32, PartitionLedger)>, descriptors: Vec<D>) -> World 
             source: "main".into(),
             topic: "orders".into(),
             epoch: Epoch(0),
-            partitions: partitions.into_iter().map(|(of, ledger)| (Partition(of), ledger)).collect(),
+            partitions: partitions
+                .into_iter()
+                .map(|(of, ledger)| (Partition(of), ledger))
+                .collect(),
         });
     }
     World {
@@ -129,25 +147,42 @@ fn world(partitions: Vec<(i32, PartitionLedger)>, descriptors: Vec<D>) -> World 
         parked: Vec::new(),
         evidence: Evidence::default(),
         relisted: true,
-        policy: TopicPolicy { epoch: Epoch(0), commits: true, replay: false },
+        policy: TopicPolicy {
+            epoch: Epoch(0),
+            commits: true,
+            replay: false,
+        },
         max_taken: MAX_TAKEN,
     }
 }
 
 /// A partition of which `[0, next-1]` is taken.
 fn taken(next: i64) -> PartitionLedger {
-    PartitionLedger { next: Offset(next), anchors: vec![anchor(next - 1, "old")], ..PartitionLedger::default() }
+    PartitionLedger {
+        next: Offset(next),
+        anchors: vec![anchor(next - 1, "old")],
+        ..PartitionLedger::default()
+    }
 }
 
 fn with_hole(next: i64, first: i64, last: i64, age_minutes: i64) -> PartitionLedger {
     let opened_at = TimestampMs(NOW.0 - age_minutes * 60_000);
-    PartitionLedger { holes: vec![Hole { range: range(first, last), opened_at }], ..taken(next) }
+    PartitionLedger {
+        holes: vec![Hole {
+            range: range(first, last),
+            opened_at,
+        }],
+        ..taken(next)
+    }
 }
 
 impl World {
     fn finding(mut self, id: u128, partition: i32, finding: Finding) -> Self {
-        let question =
-            Inspect { descriptor: Uuid::from_u128(id), partition: Partition(partition), range: range(0, 0) };
+        let question = Inspect {
+            descriptor: Uuid::from_u128(id),
+            partition: Partition(partition),
+            range: range(0, 0),
+        };
         self.evidence.insert(question, finding);
         self
     }
@@ -176,40 +211,74 @@ impl World {
 }
 
 fn set(ranges: &IntervalSet) -> String {
-    ranges.ranges().iter().map(|range| format!("{}-{}", range.first(), range.last())).collect::<Vec<_>>().join(",")
+    ranges
+        .ranges()
+        .iter()
+        .map(|range| format!("{}-{}", range.first(), range.last()))
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 fn lines(planning: &Planning) -> Vec<String> {
     let plan = match planning {
         Planning::Relist => return vec!["relist".to_owned()],
         Planning::Inspect(questions) => {
-            let ask = |q: &Inspect| format!("inspect {} p{} {}", q.descriptor.as_u128(), q.partition, q.range);
+            let ask =
+                |q: &Inspect| format!("inspect {} p{} {}", q.descriptor.as_u128(), q.partition, q.range);
             return questions.iter().map(ask).collect();
         }
         Planning::Ready(plan) => plan,
     };
     let mut lines = Vec::new();
     for take in &plan.take {
-        let parts: Vec<String> = take.accepted.iter().map(|(of, ranges)| format!("p{of}:{}", set(ranges))).collect();
+        let parts: Vec<String> = take
+            .accepted
+            .iter()
+            .map(|(of, ranges)| format!("p{of}:{}", set(ranges)))
+            .collect();
         let cut = if take.whole { "" } else { " cut" };
         lines.push(format!("take {}{cut} {}", take.id.as_u128(), parts.join(" ")));
     }
-    lines.extend(plan.dropped.iter().map(|(id, judgement)| format!("drop {} {judgement:?}", id.as_u128())));
+    lines.extend(
+        plan.dropped
+            .iter()
+            .map(|(id, judgement)| format!("drop {} {judgement:?}", id.as_u128())),
+    );
     lines.extend(plan.settled.iter().map(|id| format!("settled {}", id.as_u128())));
-    lines.extend(plan.quarantine.iter().map(|(id, _)| format!("quarantine {}", id.as_u128())));
+    lines.extend(
+        plan.quarantine
+            .iter()
+            .map(|(id, _)| format!("quarantine {}", id.as_u128())),
+    );
     for waiting in &plan.waiting {
-        lines.push(format!("wait {} p{} {:?}", waiting.id.as_u128(), waiting.partition, waiting.reason));
+        lines.push(format!(
+            "wait {} p{} {:?}",
+            waiting.id.as_u128(),
+            waiting.partition,
+            waiting.reason
+        ));
     }
-    lines.extend(plan.suspend.iter().map(|of| format!("suspend {:?} by {}", of.cause, of.descriptor.as_u128())));
+    lines.extend(
+        plan.suspend
+            .iter()
+            .map(|of| format!("suspend {:?} by {}", of.cause, of.descriptor.as_u128())),
+    );
     for (of, partition) in plan.ledger.logs.iter().flat_map(|log| &log.partitions) {
-        let holes: Vec<String> =
-            partition.holes.iter().map(|hole| format!(" hole {}-{}", hole.range.first(), hole.range.last())).collect();
+        let holes: Vec<String> = partition
+            .holes
+            .iter()
+            .map(|hole| format!(" hole {}-{}", hole.range.first(), hole.range.last()))
+            .collect();
         let uncertain = if partition.uncertain.is_empty() {
             String::new()
         } else {
             format!(" uncertain {}", set(&partition.uncertain))
         };
-        lines.push(format!("p{of} next {}{}{uncertain}", partition.next, holes.concat()));
+        lines.push(format!(
+            "p{of} next {}{}{uncertain}",
+            partition.next,
+            holes.concat()
+        ));
     }
     lines
 }
@@ -224,12 +293,19 @@ fn same_up_to(offset: i64, staged: (i64, i64)) -> Finding {
 }
 
 fn nothing_in_common(staged: (i64, i64)) -> Finding {
-    Finding { staged: IntervalSet::from(vec![range(staged.0, staged.1)]), ..Finding::default() }
+    Finding {
+        staged: IntervalSet::from(vec![range(staged.0, staged.1)]),
+        ..Finding::default()
+    }
 }
 
 #[test]
 fn what_follows_is_taken_whole_in_offset_order() {
-    world(vec![(0, taken(100))], vec![d(2, &[(0, 150, 199)]), d(1, &[(0, 100, 149), (1, 0, 4)])]).check(&[
+    world(
+        vec![(0, taken(100))],
+        vec![d(2, &[(0, 150, 199)]), d(1, &[(0, 100, 149), (1, 0, 4)])],
+    )
+    .check(&[
         "take 1 p0:100-149 p1:0-4",
         "take 2 p0:150-199",
         "settled 1",
@@ -257,7 +333,10 @@ fn only_a_range_of_the_first_listing_opens_a_hole() {
 #[test]
 fn what_is_parked_or_pending_before_a_gap_keeps_it_open() {
     let mut parked = world(vec![(0, taken(100))], vec![d(1, &[(0, 120, 129)])]);
-    parked.parked = vec![Parked { log: log(0), claims: Some(vec![(Partition(0), range(90, 100))]) }];
+    parked.parked = vec![Parked {
+        log: log(0),
+        claims: Some(vec![(Partition(0), range(90, 100))]),
+    }];
     parked.check(&["wait 1 p0 Predecessor", "p0 next 100"]);
     parked.parked[0].claims = None;
     parked.check(&["wait 1 p0 Predecessor", "p0 next 100"]);
@@ -268,7 +347,12 @@ fn what_is_parked_or_pending_before_a_gap_keeps_it_open() {
 #[test]
 fn an_unreadable_descriptor_stops_what_comes_after_it_in_its_partitions_only() {
     let damaged = || d(9, &[]).unreadable(Some(vec![(0, 110, 119)]));
-    let others = || vec![d(1, &[(0, 100, 109), (1, 0, 9)]), d(2, &[(0, 120, 129), (1, 10, 19)])];
+    let others = || {
+        vec![
+            d(1, &[(0, 100, 109), (1, 0, 9)]),
+            d(2, &[(0, 120, 129), (1, 10, 19)]),
+        ]
+    };
     let mut all = others();
     all.push(damaged());
     world(vec![(0, taken(100))], all).check(&[
@@ -292,36 +376,58 @@ fn an_unreadable_descriptor_stops_what_comes_after_it_in_its_partitions_only() {
 
 #[test]
 fn a_redelivery_is_dropped_when_its_last_anchor_proves_it() {
-    world(vec![(0, taken(100))], vec![d(1, &[(0, 50, 99)])])
-        .check(&["drop 1 Proved", "settled 1", "p0 next 100"]);
+    world(vec![(0, taken(100))], vec![d(1, &[(0, 50, 99)])]).check(&[
+        "drop 1 Proved",
+        "settled 1",
+        "p0 next 100",
+    ]);
 }
 
 #[test]
 fn a_straddling_redelivery_is_cut() {
-    world(vec![(0, taken(100))], vec![of_log(1, &[(0, 99, 120)], "old", 0)])
-        .check(&["take 1 cut p0:100-120", "drop 1 Proved", "settled 1", "p0 next 121"]);
+    world(vec![(0, taken(100))], vec![of_log(1, &[(0, 99, 120)], "old", 0)]).check(&[
+        "take 1 cut p0:100-120",
+        "drop 1 Proved",
+        "settled 1",
+        "p0 next 121",
+    ]);
 }
 
 #[test]
 fn another_cut_is_compared_row_by_row() {
     let again = || world(vec![(0, taken(100))], vec![d(1, &[(0, 50, 80)])]);
     again().check(&["inspect 1 p0 [50, 80]"]);
-    again().finding(1, 0, same_up_to(80, (50, 80))).check(&["drop 1 Proved", "settled 1", "p0 next 100"]);
     again()
-        .finding(1, 0, nothing_in_common((50, 80)))
-        .check(&["wait 1 p0 Suspended", "suspend Unproved by 1", "p0 next 100"]);
+        .finding(1, 0, same_up_to(80, (50, 80)))
+        .check(&["drop 1 Proved", "settled 1", "p0 next 100"]);
+    again().finding(1, 0, nothing_in_common((50, 80))).check(&[
+        "wait 1 p0 Suspended",
+        "suspend Unproved by 1",
+        "p0 next 100",
+    ]);
     // Equal first records prove nothing of what follows them.
+    again().finding(1, 0, same_up_to(60, (50, 80))).check(&[
+        "wait 1 p0 Suspended",
+        "suspend Unproved by 1",
+        "p0 next 100",
+    ]);
+    let other = Finding {
+        different_at: Some(Offset(61)),
+        ..same_up_to(60, (50, 80))
+    };
     again()
-        .finding(1, 0, same_up_to(60, (50, 80)))
-        .check(&["wait 1 p0 Suspended", "suspend Unproved by 1", "p0 next 100"]);
-    let other = Finding { different_at: Some(Offset(61)), ..same_up_to(60, (50, 80)) };
-    again().finding(1, 0, other).check(&["wait 1 p0 Suspended", "suspend Contradiction by 1", "p0 next 100"]);
+        .finding(1, 0, other)
+        .check(&["wait 1 p0 Suspended", "suspend Contradiction by 1", "p0 next 100"]);
 }
 
 #[test]
 fn a_contradiction_stops_the_whole_topic_and_takes_nothing_of_it() {
     let new_log = of_log(3, &[(0, 90, 99)], "new", 0);
-    world(vec![(0, taken(100)), (1, taken(10))], vec![d(1, &[(1, 10, 19)]), new_log]).check(&[
+    world(
+        vec![(0, taken(100)), (1, taken(10))],
+        vec![d(1, &[(1, 10, 19)]), new_log],
+    )
+    .check(&[
         "wait 1 p1 Suspended",
         "wait 3 p0 Suspended",
         "suspend Contradiction by 3",
@@ -332,7 +438,8 @@ fn a_contradiction_stops_the_whole_topic_and_takes_nothing_of_it() {
 
 #[test]
 fn an_announced_replay_drops_what_nothing_proves_but_never_a_contradiction() {
-    let mut again = world(vec![(0, taken(100))], vec![d(1, &[(0, 50, 80)])]).finding(1, 0, nothing_in_common((50, 80)));
+    let mut again =
+        world(vec![(0, taken(100))], vec![d(1, &[(0, 50, 80)])]).finding(1, 0, nothing_in_common((50, 80)));
     again.policy.replay = true;
     again.check(&["drop 1 Announced", "settled 1", "p0 next 100"]);
     let mut other = world(vec![(0, taken(100))], vec![of_log(1, &[(0, 90, 99)], "new", 0)]);
@@ -348,55 +455,110 @@ fn a_live_delivery_fills_a_young_hole_only() {
     world(vec![(0, old())], vec![d(1, &[(0, 20, 29)])]).check(&["inspect 1 p0 [20, 29]"]);
     world(vec![(0, old())], vec![d(1, &[(0, 20, 29)])])
         .finding(1, 0, nothing_in_common((20, 29)))
-        .check(&["wait 1 p0 Suspended", "suspend OldHole by 1", "p0 next 100 hole 20-29"]);
+        .check(&[
+            "wait 1 p0 Suspended",
+            "suspend OldHole by 1",
+            "p0 next 100 hole 20-29",
+        ]);
     world(vec![(0, old())], vec![d(1, &[(0, 20, 29)]).backfill()]).check(&filled);
 }
 
 #[test]
 fn a_part_of_a_hole_leaves_the_rest() {
-    world(vec![(0, with_hole(100, 20, 29, 0))], vec![d(1, &[(0, 23, 25)])])
-        .check(&["take 1 p0:23-25", "settled 1", "p0 next 100 hole 20-22 hole 26-29"]);
+    world(vec![(0, with_hole(100, 20, 29, 0))], vec![d(1, &[(0, 23, 25)])]).check(&[
+        "take 1 p0:23-25",
+        "settled 1",
+        "p0 next 100 hole 20-22 hole 26-29",
+    ]);
 }
 
 #[test]
 fn a_backfill_into_the_uncertain_takes_what_is_missing() {
     let forgotten = || {
         let uncertain = IntervalSet::from(vec![range(20, 40)]);
-        vec![(0, PartitionLedger { uncertain, ..taken(100) })]
+        vec![(
+            0,
+            PartitionLedger {
+                uncertain,
+                ..taken(100)
+            },
+        )]
     };
     world(forgotten(), vec![d(1, &[(0, 25, 30)]).backfill()]).check(&["inspect 1 p0 [25, 30]"]);
-    let finding = Finding { present: IntervalSet::from(vec![range(27, 28)]), ..nothing_in_common((25, 30)) };
-    world(forgotten(), vec![d(1, &[(0, 25, 30)]).backfill()]).finding(1, 0, finding).check(&[
-        "take 1 cut p0:25-26,29-30",
-        "drop 1 Proved",
-        "settled 1",
-        "p0 next 100 uncertain 20-24,31-40",
-    ]);
+    let finding = Finding {
+        present: IntervalSet::from(vec![range(27, 28)]),
+        ..nothing_in_common((25, 30))
+    };
+    world(forgotten(), vec![d(1, &[(0, 25, 30)]).backfill()])
+        .finding(1, 0, finding)
+        .check(&[
+            "take 1 cut p0:25-26,29-30",
+            "drop 1 Proved",
+            "settled 1",
+            "p0 next 100 uncertain 20-24,31-40",
+        ]);
     world(forgotten(), vec![d(1, &[(0, 25, 30)])])
         .finding(1, 0, nothing_in_common((25, 30)))
-        .check(&["wait 1 p0 Suspended", "suspend Unproved by 1", "p0 next 100 uncertain 20-40"]);
+        .check(&[
+            "wait 1 p0 Suspended",
+            "suspend Unproved by 1",
+            "p0 next 100 uncertain 20-40",
+        ]);
 }
 
 #[test]
 fn what_overlaps_this_very_commit_waits_for_the_next() {
-    world(vec![(0, taken(100))], vec![d(1, &[(0, 100, 199)]), d(2, &[(0, 100, 150)]), d(3, &[(0, 200, 210)])]).check(
-        &["take 1 p0:100-199", "take 3 p0:200-210", "settled 1", "settled 3", "wait 2 p0 Overlap", "p0 next 211"],
-    );
+    world(
+        vec![(0, taken(100))],
+        vec![
+            d(1, &[(0, 100, 199)]),
+            d(2, &[(0, 100, 150)]),
+            d(3, &[(0, 200, 210)]),
+        ],
+    )
+    .check(&[
+        "take 1 p0:100-199",
+        "take 3 p0:200-210",
+        "settled 1",
+        "settled 3",
+        "wait 2 p0 Overlap",
+        "p0 next 211",
+    ]);
 }
 
 #[test]
 fn partitions_of_a_descriptor_part_ways() {
     let mut parted = world(
         vec![(0, taken(100)), (1, taken(50))],
-        vec![d(1, &[(0, 100, 109), (1, 60, 69)]), d(2, &[(1, 50, 59)]).unreadable(Some(vec![(1, 50, 59)]))],
+        vec![
+            d(1, &[(0, 100, 109), (1, 60, 69)]),
+            d(2, &[(1, 50, 59)]).unreadable(Some(vec![(1, 50, 59)])),
+        ],
     );
-    parted.check(&["take 1 cut p0:100-109", "wait 1 p1 Unreadable", "p0 next 110", "p1 next 50"]);
-    let Planning::Ready(first) = parted.plan() else { panic!("a plan") };
-    assert_eq!(first.ledger.settled[&Uuid::from_u128(1)], Settled::Partitions(vec![Partition(0)]));
+    parted.check(&[
+        "take 1 cut p0:100-109",
+        "wait 1 p1 Unreadable",
+        "p0 next 110",
+        "p1 next 50",
+    ]);
+    let Planning::Ready(first) = parted.plan() else {
+        panic!("a plan")
+    };
+    assert_eq!(
+        first.ledger.settled[&Uuid::from_u128(1)],
+        Settled::Partitions(vec![Partition(0)])
+    );
     // The rest follows, and what was taken is not taken again, nor asked for proof.
     parted.ledger = first.ledger;
     parted.descriptors[1] = d(2, &[(1, 50, 59)]).listed;
-    parted.check(&["take 1 cut p1:60-69", "take 2 p1:50-59", "settled 1", "settled 2", "p0 next 110", "p1 next 70"]);
+    parted.check(&[
+        "take 1 cut p1:60-69",
+        "take 2 p1:50-59",
+        "settled 1",
+        "settled 2",
+        "p0 next 110",
+        "p1 next 70",
+    ]);
 }
 
 #[test]
@@ -404,16 +566,27 @@ fn a_settled_descriptor_that_is_still_listed_is_only_cleared_away() {
     let mut left = world(vec![(0, taken(100))], vec![d(1, &[(0, 50, 80)])]);
     left.ledger.settled.insert(Uuid::from_u128(1), Settled::Whole);
     left.ledger.settled.insert(Uuid::from_u128(2), Settled::Whole);
-    let Planning::Ready(plan) = left.plan() else { panic!("a plan") };
+    let Planning::Ready(plan) = left.plan() else {
+        panic!("a plan")
+    };
     assert_eq!(lines(&left.plan()), ["settled 1", "p0 next 100"]);
     assert!(!plan.changes_ledger);
     // What is not listed any more is forgotten.
-    assert_eq!(plan.ledger.settled.keys().copied().collect::<Vec<_>>(), [Uuid::from_u128(1)]);
+    assert_eq!(
+        plan.ledger.settled.keys().copied().collect::<Vec<_>>(),
+        [Uuid::from_u128(1)]
+    );
 }
 
 #[test]
 fn a_lower_epoch_is_set_aside_and_a_higher_one_waits() {
-    let mut later = world(vec![(0, taken(100))], vec![of_log(1, &[(0, 0, 9)], "old", 0), of_log(2, &[(0, 0, 9)], "new", 2)]);
+    let mut later = world(
+        vec![(0, taken(100))],
+        vec![
+            of_log(1, &[(0, 0, 9)], "old", 0),
+            of_log(2, &[(0, 0, 9)], "new", 2),
+        ],
+    );
     later.ledger.logs[0].epoch = Epoch(1);
     later.policy.epoch = Epoch(1);
     later.check(&["quarantine 1", "wait 2 p0 HigherEpoch", "p0 next 100"]);
@@ -424,7 +597,9 @@ fn a_descriptor_of_another_table_schema_or_field_suspends() {
     let check = |change: &dyn Fn(&mut Descriptor), message: &str| {
         let mut world = world(vec![(0, taken(100))], vec![d(1, &[(0, 100, 109)]).with(change)]);
         world.ledger.fields = FieldMap::from_iter([("/id".to_owned(), 1)]);
-        let Planning::Ready(plan) = world.plan() else { panic!("a plan") };
+        let Planning::Ready(plan) = world.plan() else {
+            panic!("a plan")
+        };
         assert_eq!(plan.suspend[0].cause, SuspendCause::Identity);
         assert_eq!(plan.suspend[0].message, message);
         assert!(plan.take.is_empty() && !plan.changes_ledger);
@@ -433,8 +608,14 @@ fn a_descriptor_of_another_table_schema_or_field_suspends() {
         &|d| d.table_uuid = Uuid::from_u128(1),
         "it was staged for the table with uuid 00000000-0000-0000-0000-000000000001",
     );
-    check(&|d| d.schema_id = 7, "it was written with schema 7, which the table does not have");
-    check(&|d| d.partition_spec_id = 7, "it was written with partition spec 7, which the table does not have");
+    check(
+        &|d| d.schema_id = 7,
+        "it was written with schema 7, which the table does not have",
+    );
+    check(
+        &|d| d.partition_spec_id = 7,
+        "it was written with partition spec 7, which the table does not have",
+    );
     check(
         &|d| d.fields = FieldMap::from_iter([("/id".to_owned(), 2)]),
         "it uses field id 2 for `/id`, and the table uses 1",
@@ -452,7 +633,12 @@ fn a_suspended_topic_waits() {
 fn a_bounded_commit_takes_the_oldest_with_their_predecessors() {
     let mut many = world(
         vec![],
-        vec![d(1, &[(0, 10, 19)]), d(2, &[(1, 0, 9)]), d(3, &[(0, 0, 9)]), d(4, &[(0, 20, 29)])],
+        vec![
+            d(1, &[(0, 10, 19)]),
+            d(2, &[(1, 0, 9)]),
+            d(3, &[(0, 0, 9)]),
+            d(4, &[(0, 20, 29)]),
+        ],
     );
     many.max_taken = 1;
     many.check(&[
@@ -468,7 +654,14 @@ fn a_bounded_commit_takes_the_oldest_with_their_predecessors() {
 
 #[test]
 fn equal_inputs_make_equal_plans() {
-    let input = || world(vec![(0, taken(100))], vec![d(2, &[(0, 150, 199)]), d(1, &[(0, 100, 149)])]);
-    let (Planning::Ready(one), Planning::Ready(two)) = (input().plan(), input().plan()) else { panic!("plans") };
+    let input = || {
+        world(
+            vec![(0, taken(100))],
+            vec![d(2, &[(0, 150, 199)]), d(1, &[(0, 100, 149)])],
+        )
+    };
+    let (Planning::Ready(one), Planning::Ready(two)) = (input().plan(), input().plan()) else {
+        panic!("plans")
+    };
     assert_eq!(one, two);
 }

@@ -1,5 +1,7 @@
 //! Everything end to end, in one binary.
 
+#![allow(clippy::unwrap_used)] // tests: what is not there fails them
+
 mod bad_input;
 mod checkers;
 mod events;

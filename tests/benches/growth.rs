@@ -30,12 +30,20 @@ async fn main() -> Result<()> {
     println!("commits  median ms  slowest ms  metadata.json kB  ledger kB  snapshots  manifests");
     for commit in 2..=COMMITS {
         scene.wait(Duration::from_secs(60));
-        let busy = (0..BUSY).map(|nth| ((i32::try_from(commit).unwrap_or(0) * BUSY + nth) % PARTITIONS, nth));
+        let busy = (0..BUSY).map(|nth| {
+            (
+                (i32::try_from(commit).unwrap_or(0) * BUSY + nth) % PARTITIONS,
+                nth,
+            )
+        });
         let event: Vec<_> = busy
             .map(|(partition, nth)| {
                 let offset = &mut next[usize::try_from(partition).unwrap_or(0)];
                 *offset += 1;
-                (partition, vec![json_record(*offset - 1, &[("id", &nth.to_string())])])
+                (
+                    partition,
+                    vec![json_record(*offset - 1, &[("id", &nth.to_string())])],
+                )
             })
             .collect();
         scene.ingest(&event).await?;

@@ -22,7 +22,11 @@ impl Done {
         assert_eq!(self.code, code, "{}", self.said);
         assert!(!self.said.contains("panicked"), "{}", self.said);
         for fragment in fragments {
-            assert!(self.said.contains(fragment), "{fragment:?} is not in:\n{}", self.said);
+            assert!(
+                self.said.contains(fragment),
+                "{fragment:?} is not in:\n{}",
+                self.said
+            );
         }
     }
 }
@@ -65,7 +69,10 @@ impl Bench {
 
     fn run(&self, arguments: &[&str]) -> Done {
         let mut command = frazil().unwrap();
-        command.args(arguments).current_dir(self.home.path()).stdin(Stdio::null());
+        command
+            .args(arguments)
+            .current_dir(self.home.path())
+            .stdin(Stdio::null());
         let done = command.output().unwrap();
         let said = [done.stdout, done.stderr].concat();
         Done {
@@ -110,11 +117,19 @@ fn check_refused(text: &str, code: i32, fragments: &[&str]) {
 fn an_event_that_is_none() {
     let good = Bench::new().event().to_string();
     let way_out = "give the event as Lambda delivers it";
-    check_refused(&good[..good.len() - 400], 2, &["event.json", "the JSON is cut off", "fetch the whole event again"]);
+    check_refused(
+        &good[..good.len() - 400],
+        2,
+        &["event.json", "the JSON is cut off", "fetch the whole event again"],
+    );
     check_refused("hello", 2, &["event.json", "it is not JSON", way_out]);
     check_refused("[1]", 2, &["event.json", "expected a Kafka event", way_out]);
     check_refused("", 2, &["event.json", "cannot read the Kafka event"]);
-    check_refused(r#"{"Records":[]}"#, 2, &["event.json", "missing field `records`", way_out]);
+    check_refused(
+        r#"{"Records":[]}"#,
+        2,
+        &["event.json", "missing field `records`", way_out],
+    );
 }
 
 #[test]
@@ -130,9 +145,17 @@ fn a_record_that_is_none() {
     });
     check_refused(&no_offset, 2, &["event.json", "missing field `offset`", way_out]);
     let no_base64 = changed(&|record| record["value"] = "***".into());
-    check_refused(&no_base64, 2, &["orders-1", "at offset 1001", "is not base64", way_out]);
+    check_refused(
+        &no_base64,
+        2,
+        &["orders-1", "at offset 1001", "is not base64", way_out],
+    );
     let too_far = changed(&|record| record["offset"] = i64::MAX.into());
-    check_refused(&too_far, 2, &["orders-1", "9223372036854775807", "offsets go from 0 to"]);
+    check_refused(
+        &too_far,
+        2,
+        &["orders-1", "9223372036854775807", "offsets go from 0 to"],
+    );
     let negative = changed(&|record| record["offset"] = (-1).into());
     check_refused(&negative, 2, &["orders-1", "offset -1", "offsets go from 0 to"]);
 }
@@ -146,9 +169,13 @@ fn an_unknown_schema_is_a_dead_letter() {
     bytes[1..5].copy_from_slice(&999u32.to_be_bytes());
     *value = STANDARD.encode_to_string(bytes).into();
     bench.write(&event);
-    bench.run(&["run", "event.json"]).says(0, &["5 rows", "1 dead letter"]);
+    bench
+        .run(&["run", "event.json"])
+        .says(0, &["5 rows", "1 in kafka.orders_dead_letters"]);
     let columns = "--columns=offset,code,reason";
-    bench.run(&["show", "kafka.orders_dead_letters", columns, "--output=json"]).says(0, &["999"]);
+    bench
+        .run(&["show", "kafka.orders_dead_letters", columns, "--output=json"])
+        .says(0, &["999"]);
 }
 
 #[test]
@@ -156,7 +183,15 @@ fn a_registry_that_is_away_refuses_the_event() {
     let bench = Bench::new();
     bench.write(&bench.event());
     let away = bench.run(&["run", "event.json", "--schemas", "elsewhere"]);
-    away.says(1, &["event.json", "cannot look up the schema", "elsewhere", "hint: check the schema directory"]);
+    away.says(
+        1,
+        &[
+            "event.json",
+            "cannot look up the schema",
+            "elsewhere",
+            "hint: check the schema directory",
+        ],
+    );
     assert_eq!(bench.files("_frazil", ""), Vec::<PathBuf>::new());
     bench.run(&["run", "event.json"]).says(0, &["6 rows"]);
 }
@@ -167,7 +202,14 @@ fn a_warehouse_that_is_a_file() {
     bench.write(&bench.event());
     fs::write(bench.warehouse(), "mine").unwrap();
     let refused = bench.run(&["run", "event.json"]);
-    refused.says(2, &["a file is where a directory must be", "warehouse", "choose another warehouse"]);
+    refused.says(
+        2,
+        &[
+            "a file is where a directory must be",
+            "warehouse",
+            "choose another warehouse",
+        ],
+    );
     assert_eq!(fs::read(bench.warehouse()).unwrap(), b"mine");
 }
 
@@ -189,13 +231,20 @@ fn metadata_that_is_damaged_or_gone() {
         if damage == "gone" {
             fragments.push("there is no such file");
         }
-        for command in [&["run", "event.json"][..], &["commit"], &["tables"], &["show", "orders"], &["reconcile", "orders"]]
-        {
+        for command in [
+            &["run", "event.json"][..],
+            &["commit"],
+            &["tables"],
+            &["show", "orders"],
+            &["reconcile", "orders"],
+        ] {
             bench.run(command).says(1, &fragments);
         }
         fs::write(&newest, good).unwrap();
         bench.run(&["run", "event.json"]).says(0, &["kafka.orders"]);
-        bench.run(&["reconcile", "orders", "--expect-contiguous"]).says(0, &[]);
+        bench
+            .run(&["reconcile", "orders", "--expect-contiguous"])
+            .says(0, &[]);
     }
 }
 
@@ -211,23 +260,33 @@ fn a_descriptor_of_a_newer_version_stops_only_its_partitions() {
     bench.write(&only("orders-0"));
     bench.run(&["ingest", "event.json"]).says(0, &["3 rows"]);
     let [descriptor] = bench.files("_frazil/pending", ".json").try_into().unwrap();
-    let newer = fs::read_to_string(&descriptor).unwrap().replacen("\"format\":1", "\"format\":99", 1);
+    let newer = fs::read_to_string(&descriptor)
+        .unwrap()
+        .replacen("\"format\":1", "\"format\":99", 1);
     fs::write(&descriptor, newer).unwrap();
     let id = descriptor.file_stem().unwrap().to_str().unwrap().to_owned();
 
     bench.write(&only("orders-1"));
-    bench.run(&["run", "event.json"]).says(0, &["3 rows", &id, "format 99"]);
-    bench.run(&["pending"]).says(0, &[&id, "it has format 99", "upgrade this one", "0:[0, 2]"]);
+    bench
+        .run(&["run", "event.json"])
+        .says(0, &["3 rows", &id, "format 99"]);
+    bench
+        .run(&["pending"])
+        .says(0, &[&id, "it has format 99", "upgrade this one", "0:[0, 2]"]);
     // The record that it stops is delivered again, and waits behind it.
     bench.write(&whole);
     bench.run(&["ingest", "event.json"]).says(0, &[]);
     bench.run(&["commit"]).says(0, &[&id]);
     assert!(descriptor.exists());
 
-    bench.run(&["pending", "quarantine", &id]).says(0, &["is in quarantine", "its files are kept"]);
+    bench
+        .run(&["pending", "quarantine", &id])
+        .says(0, &["is in quarantine", "its files are kept"]);
     bench.run(&["commit"]).says(0, &["3 rows"]);
     bench.run(&["pending"]).says(0, &[&id, "quarantine"]);
-    bench.run(&["reconcile", "orders", "--expect-contiguous"]).says(0, &[]);
+    bench
+        .run(&["reconcile", "orders", "--expect-contiguous"])
+        .says(0, &[]);
 }
 
 #[test]
@@ -236,7 +295,12 @@ fn offsets_at_the_end_of_the_world() {
     let bench = Bench::new();
     let mut event = bench.event();
     for partition in ["orders-0", "orders-1"] {
-        for (nth, record) in event["records"][partition].as_array_mut().unwrap().iter_mut().enumerate() {
+        for (nth, record) in event["records"][partition]
+            .as_array_mut()
+            .unwrap()
+            .iter_mut()
+            .enumerate()
+        {
             record["offset"] = (FAR + i64::try_from(nth).unwrap()).into();
         }
     }
@@ -245,7 +309,14 @@ fn offsets_at_the_end_of_the_world() {
     for _ in 0..2 {
         bench.run(&["run", "event.json"]).says(0, &["kafka.orders"]);
         let shown = bench.run(&["status", "orders"]);
-        shown.says(0, &["9000000000000000003", "9223372036854775807", "[0, 8999999999999999999]"]);
+        shown.says(
+            0,
+            &[
+                "9000000000000000003",
+                "9223372036854775807",
+                "[0, 8999999999999999999]",
+            ],
+        );
         bench.run(&["reconcile", "orders"]).says(0, &[]);
     }
 }
@@ -265,6 +336,8 @@ fn a_configuration_with_five_faults() {
         "five.toml:7:17: topics.orders.partition_by[0]: `week` is not a transform",
     ];
     bench.run(&["check", "five.toml"]).says(2, &faults);
-    bench.run(&["run", "event.json", "--config", "five.toml"]).says(2, &faults);
+    bench
+        .run(&["run", "event.json", "--config", "five.toml"])
+        .says(2, &faults);
     assert!(!bench.warehouse().exists());
 }

@@ -20,7 +20,10 @@ async fn metadata_stops_growing() {
             .filter(|partition| commit == 0 || i64::from(*partition) % 10 == commit % 10)
             .map(|partition| {
                 let offset = commit / 10 + i64::from(commit > 0 && commit % 10 != 0);
-                (partition, vec![json_record(offset, &[("id", &commit.to_string())])])
+                (
+                    partition,
+                    vec![json_record(offset, &[("id", &commit.to_string())])],
+                )
             })
             .collect();
         scene.ingest(&event).await.unwrap();
@@ -30,15 +33,27 @@ async fn metadata_stops_growing() {
         scene.wait(Duration::from_secs(300));
     }
     let last = weights[weights.len() - 1];
-    let grown = weights.iter().position(|weight| weight.snapshots == SNAPSHOTS).unwrap();
+    let grown = weights
+        .iter()
+        .position(|weight| weight.snapshots == SNAPSHOTS)
+        .unwrap();
     assert_eq!(grown, SNAPSHOTS - 1);
     for (commit, weight) in weights.iter().enumerate() {
         assert!(weight.snapshots <= SNAPSHOTS, "commit {commit}: {weight:?}");
-        assert!(weight.manifests <= MANIFESTS_TO_MERGE + 2, "commit {commit}: {weight:?}");
+        assert!(
+            weight.manifests <= MANIFESTS_TO_MERGE + 2,
+            "commit {commit}: {weight:?}"
+        );
     }
     // What is left to grow is digits.
     let settled = weights[weights.len() - 20];
     assert_eq!(settled.snapshots, SNAPSHOTS);
-    assert!(last.metadata_bytes.abs_diff(settled.metadata_bytes) < 1_000, "{settled:?} to {last:?}");
-    assert!(last.ledger_bytes.abs_diff(settled.ledger_bytes) < 1_000 + settled.ledger_bytes / 20, "{settled:?} to {last:?}");
+    assert!(
+        last.metadata_bytes.abs_diff(settled.metadata_bytes) < 1_000,
+        "{settled:?} to {last:?}"
+    );
+    assert!(
+        last.ledger_bytes.abs_diff(settled.ledger_bytes) < 1_000 + settled.ledger_bytes / 20,
+        "{settled:?} to {last:?}"
+    );
 }

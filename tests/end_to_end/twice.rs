@@ -55,10 +55,17 @@ async fn the_same_event_again() {
         }
         let report = deliver(&scene, &event(0, 29)).await;
         let judgements: Vec<Judgement> = report.dropped.iter().map(|(_, why)| *why).collect();
-        assert_eq!(judgements, [Judgement::Proved], "commit between: {commit_between}");
+        assert_eq!(
+            judgements,
+            [Judgement::Proved],
+            "commit between: {commit_between}"
+        );
         assert_eq!(scene.rows().await.unwrap(), rows(0, 29));
         assert_eq!(scene.listed("_frazil/dropped/").await.unwrap().len(), 1);
-        assert_eq!(scene.listed("_frazil/pending/").await.unwrap(), Vec::<String>::new());
+        assert_eq!(
+            scene.listed("_frazil/pending/").await.unwrap(),
+            Vec::<String>::new()
+        );
     }
 }
 
@@ -86,7 +93,11 @@ async fn check(first: &[(i64, i64)], second: &[(i64, i64)], dropped: usize) {
         let case = format!("{first:?}, then {second:?}, commit each: {commit_each}");
         assert_eq!(scene.rows().await.unwrap(), rows(0, 29), "{case}");
         assert_eq!(found, dropped, "{case}");
-        assert_eq!(scene.listed("_frazil/pending/").await.unwrap(), Vec::<String>::new(), "{case}");
+        assert_eq!(
+            scene.listed("_frazil/pending/").await.unwrap(),
+            Vec::<String>::new(),
+            "{case}"
+        );
     }
 }
 
@@ -126,7 +137,10 @@ async fn a_backfill_fills_a_hole_once() {
         }
         let ledger = scene.ledger().await.unwrap();
         let partitions = ledger.logs.iter().flat_map(|log| log.partitions.values());
-        assert!(partitions.clone().all(|partition| partition.holes.is_empty()), "{pieces:?}");
+        assert!(
+            partitions.clone().all(|partition| partition.holes.is_empty()),
+            "{pieces:?}"
+        );
     }
 }
 
@@ -200,7 +214,10 @@ async fn what_was_erased_where_the_ledger_forgot_does_not_come_back() {
     let before = scene.rows().await.unwrap();
     let ledger = scene.ledger().await.unwrap();
     let forgotten = &ledger.logs[0].partitions[&frazil_core::Partition(0)].uncertain;
-    let erased = (0..=last).step_by(10).find(|offset| forgotten.contains(frazil_core::Offset(*offset))).unwrap();
+    let erased = (0..=last)
+        .step_by(10)
+        .find(|offset| forgotten.contains(frazil_core::Offset(*offset)))
+        .unwrap();
     erase(home.path(), &[erased]);
 
     scene.configure(BACKFILL).unwrap();
@@ -209,10 +226,21 @@ async fn what_was_erased_where_the_ledger_forgot_does_not_come_back() {
         let rows_now = scene.rows().await.unwrap();
         let offsets: Vec<(i32, i64)> = rows_now.iter().map(|row| (row.partition, row.offset)).collect();
         assert!(offsets.is_sorted_by(|a, b| a < b), "a row is there twice");
-        assert!(offsets.iter().all(|(_, offset)| *offset != erased), "{erased} came back");
-        assert!(before.iter().all(|row| row.offset == erased || rows_now.contains(row)));
+        assert!(
+            offsets.iter().all(|(_, offset)| *offset != erased),
+            "{erased} came back"
+        );
+        assert!(
+            before
+                .iter()
+                .all(|row| row.offset == erased || rows_now.contains(row))
+        );
         // Forgotten offsets count as committed from the moment that rows were erased; exact holes are filled.
         let filled = |offset: i64| offset % 10 != 0 && !forgotten.contains(frazil_core::Offset(offset));
-        assert!((0..=last).filter(|offset| filled(*offset)).all(|offset| offsets.contains(&(0, offset))));
+        assert!(
+            (0..=last)
+                .filter(|offset| filled(*offset))
+                .all(|offset| offsets.contains(&(0, offset)))
+        );
     }
 }

@@ -11,17 +11,17 @@ use frazil_core::{Environment, Result, TableName};
 use frazil_ingest::{Ingest, IngestOptions, IngestReport};
 use frazil_local::open_warehouse;
 use frazil_registry::DirectoryRegistry;
-use frazil_table::{
-    Catalog, CommitReport, CommitSettings, Layout, Ledger, ObjectStorage, StateStore, Warehouse, commit_table,
-    list_all,
-};
 use frazil_table::properties::LEDGER;
+use frazil_table::{
+    Catalog, CommitReport, CommitSettings, Layout, Ledger, ObjectStorage, StateStore, Warehouse,
+    commit_table, list_all,
+};
 use iceberg::spec::{FormatVersion, ManifestList};
 
 use crate::model::{Columns, Content, Fetch, Record, TableReader, VisibleRow, event_json};
 use crate::simulation::{
-    Dice, FaultPlan, FaultyCatalog, FaultyStateStore, FaultyStorage, MemoryCatalog, MemoryStateStore, MemoryStorage,
-    Pace, Trace, VirtualClock,
+    Dice, FaultPlan, FaultyCatalog, FaultyStateStore, FaultyStorage, MemoryCatalog, MemoryStateStore,
+    MemoryStorage, Pace, Trace, VirtualClock,
 };
 
 /// Few enough for listings to take several pages.
@@ -56,7 +56,9 @@ pub struct Weight {
 
 impl fmt::Debug for Scene {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scene").field("warehouse", &self.truth.layout).finish_non_exhaustive()
+        f.debug_struct("Scene")
+            .field("warehouse", &self.truth.layout)
+            .finish_non_exhaustive()
     }
 }
 
@@ -81,7 +83,12 @@ impl Scene {
             states: Arc::new(MemoryStateStore::new(Pace::steady())),
             environment: Environment::new(clock.clone(), Arc::new(Dice::new(1))),
         };
-        Self::on(truth, clock, plan, Arc::new(move |location| objects.peek(location)))
+        Self::on(
+            truth,
+            clock,
+            plan,
+            Arc::new(move |location| objects.peek(location)),
+        )
     }
 
     /// In a directory that may have a warehouse already, with nothing going wrong.
@@ -104,16 +111,31 @@ impl Scene {
         plan: FaultPlan,
         read: Arc<dyn Fn(&str) -> Option<Bytes> + Send + Sync>,
     ) -> Self {
-        let storage: Arc<dyn ObjectStorage> = Arc::new(FaultyStorage::new(truth.storage.clone(), plan.clone()));
+        let storage: Arc<dyn ObjectStorage> =
+            Arc::new(FaultyStorage::new(truth.storage.clone(), plan.clone()));
         let catalog: Arc<dyn Catalog> = Arc::new(FaultyCatalog::new(truth.catalog.clone(), plan.clone()));
         let states: Arc<dyn StateStore> = Arc::new(FaultyStateStore::new(truth.states.clone(), plan));
-        let warehouse = Warehouse { storage, catalog, states, ..truth.clone() };
-        Self { warehouse, truth, clock, config: Arc::default(), read }
+        let warehouse = Warehouse {
+            storage,
+            catalog,
+            states,
+            ..truth.clone()
+        };
+        Self {
+            warehouse,
+            truth,
+            clock,
+            config: Arc::default(),
+            read,
+        }
     }
 
     /// The same, past the plan.
     pub fn without_faults(&self) -> Self {
-        Self { warehouse: self.truth.clone(), ..self.clone() }
+        Self {
+            warehouse: self.truth.clone(),
+            ..self.clone()
+        }
     }
 
     /// From now on, with this configuration.
@@ -177,14 +199,29 @@ impl Scene {
         let manifests = match table.metadata.current_snapshot() {
             None => 0,
             Some(snapshot) => {
-                let list = self.truth.storage.get(snapshot.manifest_list(), u64::MAX).await?.unwrap_or_default();
+                let list = self
+                    .truth
+                    .storage
+                    .get(snapshot.manifest_list(), u64::MAX)
+                    .await?
+                    .unwrap_or_default();
                 let list = ManifestList::parse_with_version(&list, FormatVersion::V2);
                 list.map_or(0, |list| list.entries().len())
             }
         };
-        let ledger = table.metadata.properties().get(LEDGER).cloned().unwrap_or_default();
+        let ledger = table
+            .metadata
+            .properties()
+            .get(LEDGER)
+            .cloned()
+            .unwrap_or_default();
         let size = async |location: &str| -> Result<u64> {
-            Ok(self.truth.storage.head(location).await?.map_or(0, |head| head.size_bytes))
+            Ok(self
+                .truth
+                .storage
+                .head(location)
+                .await?
+                .map_or(0, |head| head.size_bytes))
         };
         Ok(Weight {
             metadata_bytes: size(&table.pointer.metadata_location).await?,
@@ -197,7 +234,12 @@ impl Scene {
     /// Removes what no reader of the current metadata.json needs, as maintenance does: for runs that are long.
     pub async fn sweep(&self) -> Result<()> {
         let table = self.truth.load_existing(&self.table()).await?;
-        let mut kept: BTreeSet<String> = table.metadata.metadata_log().iter().map(|e| e.metadata_file.clone()).collect();
+        let mut kept: BTreeSet<String> = table
+            .metadata
+            .metadata_log()
+            .iter()
+            .map(|e| e.metadata_file.clone())
+            .collect();
         kept.insert(table.pointer.metadata_location.clone());
         kept.extend(table.metadata.properties().get(LEDGER).cloned());
         let root = format!("{}/", self.truth.layout.warehouse());
@@ -205,14 +247,23 @@ impl Scene {
             .await?
             .into_iter()
             .map(|object| object.location)
-            .filter(|of| (of.ends_with(".metadata.json") || of.contains("/_frazil/ledger/")) && !kept.contains(of))
+            .filter(|of| {
+                (of.ends_with(".metadata.json") || of.contains("/_frazil/ledger/")) && !kept.contains(of)
+            })
             .collect();
         self.truth.storage.delete(&superfluous).await
     }
 
     async fn read_table(&self, name: &TableName, columns: Columns) -> Result<Vec<VisibleRow>, String> {
-        let pointer = self.truth.catalog.load(name).await.map_err(|error| error.to_string())?;
-        let Some(pointer) = pointer else { return Ok(Vec::new()) };
+        let pointer = self
+            .truth
+            .catalog
+            .load(name)
+            .await
+            .map_err(|error| error.to_string())?;
+        let Some(pointer) = pointer else {
+            return Ok(Vec::new());
+        };
         let read = self.read.clone();
         let fetch: Fetch = Box::new(move |location| read(location));
         let mut reader = TableReader::new(columns, fetch);
@@ -235,7 +286,9 @@ pub fn json_record(offset: i64, columns: &[(&str, &str)]) -> Record {
         Err(_) => format!("\"{name}\":\"{value}\""),
     });
     let value = format!("{{{}}}", value.collect::<Vec<_>>().join(","));
-    let columns = columns.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let columns = columns
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     record(offset, value, Content::Row(columns.collect()))
 }
 
@@ -262,7 +315,12 @@ pub fn expected_rows<'a>(batches: impl IntoIterator<Item = &'a (i32, Vec<Record>
         .flat_map(|(partition, records)| records.iter().map(move |record| (*partition, record)))
         .filter_map(|(partition, record)| {
             let fingerprint = record.fingerprint()?;
-            Some(VisibleRow { epoch: 0, partition, offset: record.offset, fingerprint })
+            Some(VisibleRow {
+                epoch: 0,
+                partition,
+                offset: record.offset,
+                fingerprint,
+            })
         })
         .collect();
     rows.sort_unstable();

@@ -463,10 +463,13 @@ impl Round<'_> {
         self.report.quarantined.extend(plan.quarantine.iter().cloned());
         self.report.suspended.extend(plan.suspend.iter().cloned());
         self.report.waiting.clone_from(&plan.waiting);
-        let unreadable = known.descriptors.iter().filter_map(|listed| match &listed.content {
-            Content::Unreadable { reason, .. } => Some((listed.id, reason.clone())),
-            Content::Read(_) => None,
-        });
+        let unreadable = known
+            .descriptors
+            .iter()
+            .filter_map(|listed| match &listed.content {
+                Content::Unreadable { reason, .. } => Some((listed.id, reason.clone())),
+                Content::Read(_) => None,
+            });
         self.report.unreadable = unreadable.collect();
         self.report.commits.extend(staged.map(|staged| staged.committed));
         Ok(())

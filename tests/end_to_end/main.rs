@@ -2,9 +2,13 @@
 
 #![allow(clippy::unwrap_used)] // tests: what is not there fails them
 
+mod bad_input;
 mod checkers;
 mod events;
+mod faults;
+mod growth;
 mod house;
 mod lambda;
 mod operations;
 mod processes;
+mod twice;

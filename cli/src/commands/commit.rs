@@ -42,6 +42,8 @@ pub(crate) struct TableCommit {
     commits: Vec<CommitDocument>,
     dropped: Vec<Dropped>,
     quarantined: Vec<Quarantined>,
+    /// Descriptors that stop their partitions.
+    unreadable: Vec<Unreadable>,
     pub(crate) suspended: Vec<SuspendedDocument>,
     /// What stays pending, and for what it waits: reason → claims.
     waiting: BTreeMap<&'static str, u64>,
@@ -70,6 +72,12 @@ struct Dropped {
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Quarantined {
+    id: Uuid,
+    reason: String,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Unreadable {
     id: Uuid,
     reason: String,
 }
@@ -263,6 +271,11 @@ impl TableCommit {
                 .into_iter()
                 .map(|(id, reason)| Quarantined { id, reason })
                 .collect(),
+            unreadable: report
+                .unreadable
+                .into_iter()
+                .map(|(id, reason)| Unreadable { id, reason })
+                .collect(),
             suspended: report
                 .suspended
                 .into_iter()
@@ -293,6 +306,13 @@ impl TableCommit {
                 "in quarantine: {}, {}\n",
                 quarantined.id,
                 plain(&quarantined.reason)
+            ));
+        }
+        for unreadable in &self.unreadable {
+            text.push_str(&format!(
+                "stopped by {id}: {}; or set it aside with `frazil pending quarantine {id}`\n",
+                plain(&unreadable.reason),
+                id = unreadable.id,
             ));
         }
         for (reason, claims) in &self.waiting {

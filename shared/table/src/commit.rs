@@ -15,7 +15,7 @@ use crate::layout::{LogName, Shelf};
 use crate::ledger::Ledger;
 use crate::metadata::{commit_time, rebuild, write_metadata};
 use crate::outbox;
-use crate::plan::{CommitPlan, MAX_TAKEN, SuspendCause, Suspension, Take, Waiting};
+use crate::plan::{CommitPlan, Content, MAX_TAKEN, SuspendCause, Suspension, Take, Waiting};
 use crate::properties;
 use crate::snapshot::{FilesBySpec, SnapshotRetention, WrittenManifests, spec_of, stage_append};
 use crate::topic_state::Cause;
@@ -69,6 +69,8 @@ pub struct CommitReport {
     pub dropped: Vec<(Uuid, Judgement)>,
     /// Descriptors moved aside, and why.
     pub quarantined: Vec<(Uuid, String)>,
+    /// Descriptors that cannot be read, and why: they stop their partitions.
+    pub unreadable: Vec<(Uuid, String)>,
     /// Topics that a person must decide about.
     pub suspended: Vec<Suspension>,
     /// Claims that stay pending.
@@ -461,6 +463,14 @@ impl Round<'_> {
         self.report.quarantined.extend(plan.quarantine.iter().cloned());
         self.report.suspended.extend(plan.suspend.iter().cloned());
         self.report.waiting.clone_from(&plan.waiting);
+        let unreadable = known
+            .descriptors
+            .iter()
+            .filter_map(|listed| match &listed.content {
+                Content::Unreadable { reason, .. } => Some((listed.id, reason.clone())),
+                Content::Read(_) => None,
+            });
+        self.report.unreadable = unreadable.collect();
         self.report.commits.extend(staged.map(|staged| staged.committed));
         Ok(())
     }

@@ -3,4 +3,5 @@
 mod checkers;
 mod events;
 mod house;
+mod model;
 mod processes;

@@ -17,6 +17,7 @@ use crate::metadata::{commit_time, rebuild, write_metadata};
 use crate::outbox;
 use crate::plan::{CommitPlan, MAX_TAKEN, SuspendCause, Suspension, Take, Waiting};
 use crate::properties;
+use crate::sabotage::{self, Break};
 use crate::snapshot::{FilesBySpec, SnapshotRetention, WrittenManifests, spec_of, stage_append};
 use crate::topic_state::Cause;
 use crate::trim::{FileContext, schema_of};
@@ -162,6 +163,7 @@ struct StagedCommit {
 impl Round<'_> {
     /// Commits once; says whether another round may find more.
     async fn run(&mut self) -> Result<bool> {
+        let mut decided: Option<CommitPlan> = None;
         for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
                 self.report.conflicts += 1;
@@ -177,12 +179,16 @@ impl Round<'_> {
             let plan = known
                 .plan(self.warehouse, self.scope, self.settings.max_taken)
                 .await?;
+            let plan = decided.take().unwrap_or(plan);
             self.set_aside(&known, &plan).await?;
             if !plan.changes_ledger {
                 self.finish(&known, &plan, None).await?;
                 return Ok(false);
             }
             let staged = self.stage(&known, &plan).await?;
+            if sabotage::is(Break::DeletedBeforeSwap) {
+                self.delete_settled(&known, &plan).await?;
+            }
             let table = &known.table;
             let swap =
                 self.warehouse
@@ -190,8 +196,19 @@ impl Round<'_> {
                     .swap(&table.name, &table.pointer, &staged.location, &staged.metadata);
             match swap.await {
                 Ok(()) => {
+                    if sabotage::is(Break::LedgerOutsideSwap) {
+                        let named = |ledger: &mut Ledger| {
+                            ledger.logs.clone_from(&plan.ledger.logs);
+                            ledger.settled.clone_from(&plan.ledger.settled);
+                            Ok(true)
+                        };
+                        change_ledger(self.warehouse, self.name, named).await?;
+                    }
                     self.finish(&known, &plan, Some(staged.committed)).await?;
                     return Ok(true);
+                }
+                Err(_) if sabotage::is(Break::LostAnswerIsFailure) => {
+                    self.warehouse.storage.delete(&[staged.location]).await?;
                 }
                 Err(error) if self.has_landed(&staged).await? => {
                     tracing::info!(table = %self.name, %error, "swap landed although its answer did not say so");
@@ -200,6 +217,7 @@ impl Round<'_> {
                 }
                 Err(error) => {
                     tracing::info!(table = %self.name, attempt, %error, "swap lost, starting again");
+                    decided = sabotage::is(Break::DecisionReused).then_some(plan);
                 }
             }
         }
@@ -298,9 +316,12 @@ impl Round<'_> {
             let letters_table = dead_letters::ensure(self.warehouse, &letters_name).await?;
             let uuid = table.metadata.uuid();
             let files = &self.staging.letters;
-            ledger
-                .outbox
-                .push(outbox::write_list(self.warehouse, uuid, snapshot_id, &letters_table, files).await?);
+            let entry = outbox::write_list(self.warehouse, uuid, snapshot_id, &letters_table, files).await?;
+            if sabotage::is(Break::LettersByThemselves) {
+                outbox::deliver_alone(self.warehouse, &letters_table, &entry).await?;
+            } else {
+                ledger.outbox.push(entry);
+            }
         }
         let has_rows = !self.staging.files.is_empty();
         if has_rows {
@@ -313,7 +334,10 @@ impl Round<'_> {
                 .current_snapshot()
                 .map_or(0, |s| s.sequence_number());
         }
-        let (ledger_location, properties) = write_ledger(self.warehouse, &ledger).await?;
+        let (ledger_location, mut properties) = write_ledger(self.warehouse, &ledger).await?;
+        if sabotage::is(Break::LedgerOutsideSwap) {
+            properties.clear();
+        }
         let failed = |error| iceberg_error("build the table's metadata", error);
         let mut builder = rebuild(table).set_properties(properties).map_err(failed)?;
         if has_rows {
@@ -429,6 +453,17 @@ impl Round<'_> {
                     .await?;
             }
         }
+        self.delete_settled(known, plan).await?;
+        self.report.dropped.extend(plan.dropped.iter().copied());
+        self.report.quarantined.extend(plan.quarantine.iter().cloned());
+        self.report.suspended.extend(plan.suspend.iter().cloned());
+        self.report.waiting.clone_from(&plan.waiting);
+        self.report.commits.extend(committed);
+        Ok(())
+    }
+
+    async fn delete_settled(&self, known: &Survey, plan: &CommitPlan) -> Result<()> {
+        let uuid = known.table.metadata.uuid();
         let settled: HashSet<&Uuid> = plan.settled.iter().collect();
         let locations: Vec<String> = known
             .descriptors
@@ -440,15 +475,10 @@ impl Round<'_> {
                     .descriptor(Shelf::Pending, uuid, &listed.log, listed.id)
             })
             .collect();
-        if !locations.is_empty() {
-            self.warehouse.storage.delete(&locations).await?;
+        if locations.is_empty() {
+            return Ok(());
         }
-        self.report.dropped.extend(plan.dropped.iter().copied());
-        self.report.quarantined.extend(plan.quarantine.iter().cloned());
-        self.report.suspended.extend(plan.suspend.iter().cloned());
-        self.report.waiting.clone_from(&plan.waiting);
-        self.report.commits.extend(committed);
-        Ok(())
+        self.warehouse.storage.delete(&locations).await
     }
 }
 

@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use frazil_tests::model::protocol::{Summary, run};
 use frazil_tests::simulation::Failure;
 
+/// After so many failures nobody needs more.
+const FAILURES_SHOWN: usize = 20;
+
 fn number(variable: &str, default: u64) -> u64 {
     match std::env::var(variable) {
         Ok(text) => text
@@ -29,7 +32,7 @@ fn play(schedules: u64) {
     let work = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= end || found.lock().unwrap().1.len() >= 3 {
+            if seed >= end || found.lock().unwrap().1.len() >= FAILURES_SHOWN {
                 return;
             }
             let result = run(seed);
@@ -55,8 +58,8 @@ fn play(schedules: u64) {
     let (total, failures) = found.into_inner().unwrap();
     println!("{} schedules: {total:?}", end - first);
     if let Some(failure) = failures.first() {
-        let seeds: Vec<u64> = failures.iter().map(|failure| failure.seed).collect();
-        panic!("{failure}\nseeds that fail: {seeds:?}");
+        let lines = failures.iter().map(|failure| format!("seed {}: {}", failure.seed, failure.message));
+        panic!("{failure}\nall that fail:\n{}", lines.collect::<Vec<_>>().join("\n"));
     }
     let enough = |name: &str, count: u64| {
         assert!(count >= end - first, "only {count} {name}: the model does not do much");

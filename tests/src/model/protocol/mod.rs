@@ -60,7 +60,7 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) fn source(&self) -> SourceName {
-        SourceName::new("main")
+        SourceName::new("default")
     }
 
     pub(super) fn topic(&self) -> TopicName {

@@ -124,7 +124,7 @@ async fn roll_back(stage: &Rc<Stage>) -> bool {
     let Ok(rolled_back) = builder.and_then(|builder| builder.build()) else {
         return false;
     };
-    let location = format!("memory://w/other-engine/{}.metadata.json", stage.dice.next());
+    let location = format!("memory://w/other-engine/{}.json", stage.dice.next());
     let bytes = serde_json::to_vec(&rolled_back.metadata).unwrap_or_default();
     let stored = backend.storage.put(&location, bytes.into(), None).await;
     if stored.is_err() || backend.catalog.peek(&table).as_ref() != Some(&pointer) {

@@ -373,9 +373,12 @@ impl Watch {
         self.look(backend)?;
         let kept = kept(backend, self.table_uuid(backend));
         let excused = &self.excused;
-        self.oracle.settle(Completeness::Acknowledged, |id, _| {
-            let is_kept = |(partition, first, last): &(i32, i64, i64)| {
-                *partition == id.partition && (first..=last).contains(&&id.offset)
+        self.oracle.settle(Completeness::Acknowledged, |id, record| {
+            // What was compacted away before it was committed, and came again without it, is only among the dropped.
+            let is_kept = |claim: &KeptClaim| {
+                claim.partition == id.partition
+                    && (claim.first..=claim.last).contains(&id.offset)
+                    && (!claim.proved || record.gone)
             };
             excused.contains(&id) || kept.iter().any(is_kept)
         })?;
@@ -451,8 +454,17 @@ fn holes(ledger: &Ledger) -> Holes {
     holes
 }
 
-/// Claims of what was set aside: announced drops, quarantine, and what was staged for a table that is gone.
-fn kept(backend: &Backend, table: Option<Uuid>) -> Vec<(i32, i64, i64)> {
+/// A claim of something that was set aside.
+struct KeptClaim {
+    partition: i32,
+    first: i64,
+    last: i64,
+    /// Whether the table was said to hold the same.
+    proved: bool,
+}
+
+/// What was set aside: drops, quarantine, and what was staged for a table that is gone.
+fn kept(backend: &Backend, table: Option<Uuid>) -> Vec<KeptClaim> {
     let mut kept = Vec::new();
     for shelf in [Shelf::Dropped, Shelf::Quarantine, Shelf::Pending] {
         for location in backend.storage.locations(&backend.layout.shelf(shelf)) {
@@ -461,13 +473,15 @@ fn kept(backend: &Backend, table: Option<Uuid>) -> Vec<(i32, i64, i64)> {
                 continue;
             };
             let counts = match shelf {
-                Shelf::Dropped => descriptor.judgement == Some(Judgement::Announced),
-                Shelf::Quarantine => true,
+                Shelf::Dropped | Shelf::Quarantine => true,
                 Shelf::Pending => Some(descriptor.table_uuid) != table,
             };
             let claims = descriptor.claims.iter().filter(|_| counts);
-            kept.extend(claims.map(|claim| {
-                (claim.partition.0, claim.range.first().0, claim.range.last().0)
+            kept.extend(claims.map(|claim| KeptClaim {
+                partition: claim.partition.0,
+                first: claim.range.first().0,
+                last: claim.range.last().0,
+                proved: descriptor.judgement == Some(Judgement::Proved),
             }));
         }
     }

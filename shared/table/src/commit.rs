@@ -445,11 +445,15 @@ impl Round<'_> {
         committed: Option<Committed>,
     ) -> Result<()> {
         let uuid = known.table.metadata.uuid();
-        if let Some(committed) = &committed {
+        // Also for what an earlier run committed and did not note, if it crashed: once the descriptors are gone, the
+        // mark is all that shows a pointer which falls back behind that commit.
+        let seen = committed.as_ref().map(|committed| committed.commit);
+        let seen = seen.or((!plan.settled.is_empty()).then_some(known.written.commit));
+        if let Some(seen) = seen {
             for state in known.states.values() {
                 let (source, topic) = (&state.source, &state.topic);
                 self.warehouse
-                    .raise_high_water(source, topic, uuid, committed.commit)
+                    .raise_high_water(source, topic, uuid, seen)
                     .await?;
             }
         }

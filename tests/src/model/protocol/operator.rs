@@ -125,7 +125,7 @@ async fn roll_back(stage: &Rc<Stage>) -> bool {
         return false;
     };
     let location = format!("memory://w/other-engine/{}.json", stage.dice.next());
-    let bytes = serde_json::to_vec(&rolled_back.metadata).unwrap_or_default();
+    let bytes = at_virtual_time(&rolled_back.metadata, backend.warehouse().environment.now());
     let stored = backend.storage.put(&location, bytes.into(), None).await;
     if stored.is_err() || backend.catalog.peek(&table).as_ref() != Some(&pointer) {
         return false;
@@ -133,6 +133,17 @@ async fn roll_back(stage: &Rc<Stage>) -> bool {
     stage.watch.borrow_mut().history_moves();
     backend.catalog.force(&table, &location);
     true
+}
+
+/// The metadata as JSON. Its builder asks the machine for the time.
+fn at_virtual_time(metadata: &TableMetadata, now: TimestampMs) -> Vec<u8> {
+    let mut json = serde_json::to_value(metadata).unwrap_or_default();
+    json["last-updated-ms"] = now.0.into();
+    let log = json["snapshot-log"].as_array_mut().into_iter().flatten();
+    for entry in log.filter(|entry| entry["timestamp-ms"].as_i64() > Some(now.0)) {
+        entry["timestamp-ms"] = now.0.into();
+    }
+    json.to_string().into_bytes()
 }
 
 /// Looks why the topic is suspended, if it is, and answers. Says whether there was a question.

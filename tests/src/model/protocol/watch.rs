@@ -120,6 +120,8 @@ impl Watch {
     /// Another engine or a restored catalog takes the table back.
     pub(super) fn history_moves(&mut self) {
         self.oracle.forget();
+        // Dead letters are looked at anew: the oracle has forgotten them, too.
+        self.letter_table = None;
         self.rolled_back = Some(self.visible.clone());
         self.ledger = None;
         self.fields.clear();
@@ -176,7 +178,12 @@ impl Watch {
             && self.letter_table.as_ref() != Some(&pointer.metadata_location)
         {
             let metadata = self.letters.metadata(&pointer.metadata_location)?;
-            let letters = self.letters.rows(&metadata)?;
+            let mut letters = self.letters.rows(&metadata)?;
+            if self.dropped {
+                // A table that is made anew takes its records anew, and its dead letters are those of both.
+                letters.sort_unstable();
+                letters.dedup_by_key(|letter| (letter.epoch, letter.partition, letter.offset));
+            }
             self.oracle.observe_dead_letters(&letters)?;
             let place = |letter: &VisibleRow| (letter.epoch, letter.partition, letter.offset);
             self.delivered = letters.iter().map(place).collect();

@@ -127,17 +127,20 @@ fn fitting(widths: &[usize], width: usize) -> (usize, usize) {
     }
     let (mut head, mut tail, mut used) = (0, 0, "…  ".chars().count());
     while head + tail < widths.len() {
-        let from_left = head <= tail;
-        let next = if from_left {
-            widths[head]
-        } else {
-            widths[widths.len() - 1 - tail]
+        let (left, right) = (widths[head], widths[widths.len() - 1 - tail]);
+        let fits = |next: usize| used + next <= width;
+        // In turns from both ends; a wide column on one side does not keep the other from showing more.
+        let from_left = match (fits(left), fits(right)) {
+            (true, true) => head <= tail,
+            (false, false) if head + tail >= MIN_COLUMNS => break,
+            (false, false) => head <= tail,
+            (left_fits, _) => left_fits,
         };
-        if used + next > width && head + tail >= MIN_COLUMNS.min(widths.len()) {
-            break;
+        if from_left {
+            (head, used) = (head + 1, used + left);
+        } else {
+            (tail, used) = (tail + 1, used + right);
         }
-        used += next;
-        if from_left { head += 1 } else { tail += 1 }
     }
     (head, tail)
 }

@@ -283,7 +283,7 @@ mod tests {
         };
         assert_eq!(
             listed.to_text(None),
-            "ID                                    PLACE    TOPIC   EPOCH  OFFSETS                 ROWS  SINCE
+            "ID                                    PLACE    TOPIC   EPOCH  OFFSETS                  ROWS  SINCE
 00000000-0000-0000-0000-000000000009  pending  orders      0  0:[100, 199] 7:[40, 61]   122  2026-11-30T18:23:20Z
 00000000-0000-0000-0000-000000000009  dropped  orders      0  0:[100, 199] 7:[40, 61]   122  2026-11-30T18:23:20Z  redelivery, proved
 … 2 more pending; --limit shows them

@@ -27,6 +27,9 @@ use crate::simulation::{
 /// Few enough for listings to take several pages.
 const PAGE_SIZE: usize = 3;
 
+/// Reads a file of the world that a scene plays in.
+type ReadFile = Arc<dyn Fn(&str) -> Option<Bytes> + Send + Sync>;
+
 /// One topic of JSON records, `events`, and its table, `kafka.events`: ingested and committed as the functions do it,
 /// on a clock that jumps over every wait, and read back as an engine would.
 #[derive(Clone)]
@@ -38,7 +41,7 @@ pub struct Scene {
     /// The time.
     pub clock: Arc<VirtualClock>,
     config: Arc<Config>,
-    read: Arc<dyn Fn(&str) -> Option<Bytes> + Send + Sync>,
+    read: ReadFile,
 }
 
 /// What every commit has to read and write again.
@@ -105,12 +108,7 @@ impl Scene {
         Ok(Self::on(truth, clock, plan, Arc::new(read)))
     }
 
-    fn on(
-        truth: Warehouse,
-        clock: Arc<VirtualClock>,
-        plan: FaultPlan,
-        read: Arc<dyn Fn(&str) -> Option<Bytes> + Send + Sync>,
-    ) -> Self {
+    fn on(truth: Warehouse, clock: Arc<VirtualClock>, plan: FaultPlan, read: ReadFile) -> Self {
         let storage: Arc<dyn ObjectStorage> =
             Arc::new(FaultyStorage::new(truth.storage.clone(), plan.clone()));
         let catalog: Arc<dyn Catalog> = Arc::new(FaultyCatalog::new(truth.catalog.clone(), plan.clone()));

@@ -17,6 +17,7 @@ use crate::metadata::{commit_time, rebuild, write_metadata};
 use crate::outbox;
 use crate::plan::{CommitPlan, Content, MAX_TAKEN, SuspendCause, Suspension, Take, Waiting};
 use crate::properties;
+use crate::sabotage::{self, Break};
 use crate::snapshot::{FilesBySpec, SnapshotRetention, WrittenManifests, spec_of, stage_append};
 use crate::topic_state::Cause;
 use crate::trim::{FileContext, schema_of};
@@ -170,6 +171,7 @@ struct StagedCommit {
 impl Round<'_> {
     /// Commits once; says whether another round may find more.
     async fn run(&mut self) -> Result<bool> {
+        let mut decided: Option<CommitPlan> = None;
         for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
                 self.report.conflicts += 1;
@@ -185,12 +187,16 @@ impl Round<'_> {
             let plan = known
                 .plan(self.warehouse, self.scope, self.settings.max_taken)
                 .await?;
+            let plan = decided.take().unwrap_or(plan);
             self.set_aside(&known, &plan).await?;
             if !plan.changes_ledger {
                 self.finish(&known, &plan, None).await?;
                 return Ok(false);
             }
             let staged = self.stage(&known, &plan).await?;
+            if sabotage::is(Break::DeletedBeforeSwap) {
+                self.delete_settled(&known, &plan, &[]).await?;
+            }
             let table = &known.table;
             let swap =
                 self.warehouse
@@ -198,8 +204,19 @@ impl Round<'_> {
                     .swap(&table.name, &table.pointer, &staged.location, &staged.metadata);
             match swap.await {
                 Ok(()) => {
+                    if sabotage::is(Break::LedgerOutsideSwap) {
+                        let named = |ledger: &mut Ledger| {
+                            ledger.logs.clone_from(&plan.ledger.logs);
+                            ledger.settled.clone_from(&plan.ledger.settled);
+                            Ok(true)
+                        };
+                        change_ledger(self.warehouse, self.name, named).await?;
+                    }
                     self.finish(&known, &plan, Some(staged)).await?;
                     return Ok(true);
+                }
+                Err(_) if sabotage::is(Break::LostAnswerIsFailure) => {
+                    self.warehouse.storage.delete(&[staged.location]).await?;
                 }
                 Err(error) if self.has_landed(&staged).await? => {
                     tracing::info!(table = %self.name, %error, "swap landed although its answer did not say so");
@@ -208,6 +225,7 @@ impl Round<'_> {
                 }
                 Err(error) => {
                     tracing::info!(table = %self.name, attempt, %error, "swap lost, starting again");
+                    decided = sabotage::is(Break::DecisionReused).then_some(plan);
                 }
             }
         }
@@ -306,9 +324,12 @@ impl Round<'_> {
             let letters_table = dead_letters::ensure(self.warehouse, &letters_name).await?;
             let uuid = table.metadata.uuid();
             let files = &self.staging.letters;
-            ledger
-                .outbox
-                .push(outbox::write_list(self.warehouse, uuid, snapshot_id, &letters_table, files).await?);
+            let entry = outbox::write_list(self.warehouse, uuid, snapshot_id, &letters_table, files).await?;
+            if sabotage::is(Break::LettersByThemselves) {
+                outbox::deliver_alone(self.warehouse, &letters_table, &entry).await?;
+            } else {
+                ledger.outbox.push(entry);
+            }
         }
         let has_rows = !self.staging.files.is_empty();
         if has_rows {
@@ -325,6 +346,9 @@ impl Round<'_> {
         let keep_for = self.settings.keep_metadata_for;
         let length = metadata_log::length(&table.metadata, now, keep_for).to_string();
         properties.insert(metadata_log::LENGTH_PROPERTY.to_owned(), length);
+        if sabotage::is(Break::LedgerOutsideSwap) {
+            properties.clear();
+        }
         let failed = |error| iceberg_error("build the table's metadata", error);
         let mut builder = rebuild(table).set_properties(properties).map_err(failed)?;
         if has_rows {
@@ -434,31 +458,19 @@ impl Round<'_> {
         staged: Option<StagedCommit>,
     ) -> Result<()> {
         let uuid = known.table.metadata.uuid();
-        if let Some(StagedCommit { committed, .. }) = &staged {
+        // Also for what an earlier run committed and did not note, if it crashed: once the descriptors are gone, the
+        // mark is all that shows a pointer which falls back behind that commit.
+        let seen = staged.as_ref().map(|staged| staged.committed.commit);
+        let seen = seen.or((!plan.settled.is_empty()).then_some(known.written.commit));
+        if let Some(seen) = seen {
             for state in known.states.values() {
                 let (source, topic) = (&state.source, &state.topic);
-                self.warehouse
-                    .raise_high_water(source, topic, uuid, committed.commit)
-                    .await?;
+                self.warehouse.raise_high_water(source, topic, uuid, seen).await?;
             }
         }
-        let settled: HashSet<&Uuid> = plan.settled.iter().collect();
-        let mut locations: Vec<String> = known
-            .descriptors
-            .iter()
-            .filter(|listed| settled.contains(&listed.id))
-            .map(|listed| {
-                self.warehouse
-                    .layout
-                    .descriptor(Shelf::Pending, uuid, &listed.log, listed.id)
-            })
-            .collect();
-        if let Some(StagedCommit { outlived, .. }) = &staged {
-            locations.extend(outlived.iter().cloned());
-        }
-        if !locations.is_empty() {
-            self.warehouse.storage.delete(&locations).await?;
-        }
+        let outlived = staged.as_ref().map(|staged| staged.outlived.as_slice());
+        self.delete_settled(known, plan, outlived.unwrap_or_default())
+            .await?;
         self.report.dropped.extend(plan.dropped.iter().copied());
         self.report.quarantined.extend(plan.quarantine.iter().cloned());
         self.report.suspended.extend(plan.suspend.iter().cloned());
@@ -473,6 +485,27 @@ impl Round<'_> {
         self.report.unreadable = unreadable.collect();
         self.report.commits.extend(staged.map(|staged| staged.committed));
         Ok(())
+    }
+
+    /// Deletes descriptors that are settled, and metadata files that nothing refers to any more.
+    async fn delete_settled(&self, known: &Survey, plan: &CommitPlan, outlived: &[String]) -> Result<()> {
+        let uuid = known.table.metadata.uuid();
+        let settled: HashSet<&Uuid> = plan.settled.iter().collect();
+        let mut locations: Vec<String> = known
+            .descriptors
+            .iter()
+            .filter(|listed| settled.contains(&listed.id))
+            .map(|listed| {
+                self.warehouse
+                    .layout
+                    .descriptor(Shelf::Pending, uuid, &listed.log, listed.id)
+            })
+            .collect();
+        locations.extend(outlived.iter().cloned());
+        if locations.is_empty() {
+            return Ok(());
+        }
+        self.warehouse.storage.delete(&locations).await
     }
 }
 

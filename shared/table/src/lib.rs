@@ -19,6 +19,10 @@ mod outbox;
 pub mod plan;
 pub mod properties;
 mod rows;
+#[cfg(feature = "sabotage")]
+pub mod sabotage;
+#[cfg(not(feature = "sabotage"))]
+mod sabotage;
 mod snapshot;
 mod stage;
 mod state;

@@ -192,6 +192,15 @@ pub(crate) async fn deliver(warehouse: &Warehouse, main: &TableName, letters: &T
     .with_context("table", letters))
 }
 
+/// What the outbox is there to prevent: see [`crate::sabotage`].
+pub(crate) async fn deliver_alone(
+    warehouse: &Warehouse,
+    letters: &LoadedTable,
+    entry: &OutboxEntry,
+) -> Result<()> {
+    add(warehouse, letters, &[entry], &taken(letters)?).await
+}
+
 async fn add(warehouse: &Warehouse, table: &LoadedTable, due: &[&OutboxEntry], taken: &Taken) -> Result<()> {
     let schema = dead_letters::schema();
     let mut files = FilesBySpec::new();

@@ -13,6 +13,7 @@ mod fingerprint;
 mod log;
 mod oracle;
 mod producer;
+pub mod protocol;
 mod reader;
 #[cfg(test)]
 mod tests;

@@ -175,7 +175,8 @@ impl Oracle {
                 "delivered"
             };
             return Err(format!(
-                "I1: offset {offset} of partition {partition} in life {life} was {said} and is nowhere"
+                "I1: offset {offset} of partition {partition} in life {life} was {said} and is nowhere: {:?}",
+                record.content
             ));
         }
         Ok(())

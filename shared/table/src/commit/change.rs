@@ -64,6 +64,10 @@ where
             states.push(warehouse.topic_state(&log.source, &log.topic).await?);
         }
         let moved = follow_history(&table, &mut ledger, states.iter());
+        if moved.is_some() && warehouse.catalog.load(name).await?.as_ref() != Some(&table.pointer) {
+            // A commit landed between reading the pointer and the states: no history has moved.
+            continue;
+        }
         if let Some(message) = moved.filter(|_| when_moved == WhenMoved::Refuse) {
             return Err(history_moved(name, message));
         }

@@ -1,6 +1,6 @@
 use std::collections::{HashMap, HashSet};
 
-use frazil_core::{Result, SourceName, TableName, TopicName};
+use frazil_core::{Error, ErrorKind, Result, SourceName, TableName, TopicName};
 use uuid::Uuid;
 
 use super::{history, listing};
@@ -13,6 +13,9 @@ use crate::plan::{
 };
 use crate::topic_state::TopicState;
 use crate::warehouse::{LoadedTable, Warehouse};
+
+/// How often a table is read anew because it changed in between.
+const MAX_READS: u32 = 16;
 
 /// What a decision about a table is made from, read in this order: the table, then everything pending, then the
 /// topics' states.
@@ -47,6 +50,28 @@ pub(crate) struct Scope {
 impl Survey {
     /// `None`: the catalog has no such table.
     pub(crate) async fn read(warehouse: &Warehouse, name: &TableName) -> Result<Option<Self>> {
+        for _ in 0..MAX_READS {
+            let Some(survey) = Self::read_once(warehouse, name).await? else {
+                return Ok(None);
+            };
+            // A commit that landed after the pointer was read and before the states were looks like a pointer that
+            // fell back. Only a pointer that is still there says so.
+            let is_stale = survey.moved.is_some()
+                && warehouse.catalog.load(name).await?.as_ref() != Some(&survey.table.pointer);
+            if !is_stale {
+                return Ok(Some(survey));
+            }
+        }
+        Err(Error::new(
+            ErrorKind::Conflict,
+            "look at the table",
+            format!("others changed it {MAX_READS} times meanwhile"),
+        )
+        .with_context("table", name)
+        .with_hint("try again"))
+    }
+
+    async fn read_once(warehouse: &Warehouse, name: &TableName) -> Result<Option<Self>> {
         let Some(table) = warehouse.load(name).await? else {
             return Ok(None);
         };
@@ -93,7 +118,12 @@ impl Survey {
         let topics: HashMap<_, TopicPolicy> = self
             .states
             .iter()
-            .map(|(key, state)| (key.clone(), policy(state, scope, state.policy(now))))
+            .map(|(key, state)| {
+                (
+                    key.clone(),
+                    policy(state, scope, state.policy(warehouse.environment.now())),
+                )
+            })
             .collect();
         loop {
             let is_looked_at = |id: Uuid, source: &SourceName, topic: &TopicName| {

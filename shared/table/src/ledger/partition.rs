@@ -2,6 +2,7 @@ use frazil_core::{IntervalSet, Offset, OffsetRange, TimestampMs};
 use serde::{Deserialize, Serialize};
 
 use crate::anchor::Anchor;
+use crate::sabotage::{self, Break};
 
 /// How many holes a partition remembers exactly. Beyond that the closest two become one uncertain interval, so that
 /// the ledger stays at about 1 kB per partition; forgetting costs a scan, never a record.
@@ -126,7 +127,9 @@ impl PartitionLedger {
                 return;
             };
             self.holes.drain(at..at + 2);
-            self.uncertain.insert(joined);
+            if !sabotage::is(Break::ForgottenIsTaken) {
+                self.uncertain.insert(joined);
+            }
         }
         while self.uncertain.ranges().len() > MAX_UNCERTAIN {
             let spans = |pair: &[OffsetRange]| OffsetRange::new(pair[0].first(), pair[1].last());

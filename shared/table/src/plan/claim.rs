@@ -9,6 +9,7 @@ use crate::anchor::Anchor;
 use crate::descriptor::{Claim, Judgement};
 use crate::layout::LogName;
 use crate::ledger::{Part, PartitionLedger};
+use crate::sabotage::{self, Break};
 
 /// What a claim is judged by, beside itself.
 pub(super) struct Context<'a> {
@@ -46,13 +47,13 @@ pub(super) fn judge(
         return wait(WaitReason::Bound);
     }
     if let Ok(gap) = OffsetRange::new(partition.next, Offset(claim.range.first().0 - 1)) {
-        if !context.input.relisted {
+        if !context.input.relisted && !sabotage::is(Break::HoleWithoutRelisting) {
             return Ok(Judged::Relist);
         }
         if listed.listing == Listing::Second {
             return wait(WaitReason::LateListing);
         }
-        if covers_gap(context, claim.partition, gap) {
+        if !sabotage::is(Break::HoleOverPending) && covers_gap(context, claim.partition, gap) {
             return wait(WaitReason::Predecessor);
         }
     }
@@ -113,6 +114,12 @@ fn prove(
             message,
         }))
     };
+    if sabotage::is(Break::DropWithoutProof) {
+        return Ok(Proof::Given(Proved {
+            judgement: Judgement::Proved,
+            present: IntervalSet::default(),
+        }));
+    }
     let (agreed_to, disagreed_at) = compare_anchors(partition, claim);
     if let Some(at) = disagreed_at {
         return suspend(SuspendCause::Contradiction, contradiction(claim, at));
@@ -211,6 +218,7 @@ fn needs_proof(context: &Context<'_>, backfill: bool, part: Part) -> bool {
         Part::New(_) => false,
         Part::Covered(_) => true,
         Part::Uncertain(_) => !backfill,
+        Part::Hole(..) if sabotage::is(Break::OldHoleOpenToAll) => false,
         Part::Hole(_, opened_at) => !backfill && context.input.now.since(opened_at) >= LIVE_HOLE_AGE,
     }
 }

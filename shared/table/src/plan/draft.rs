@@ -11,6 +11,7 @@ use super::{
 use crate::descriptor::{Claim, Descriptor, Judgement};
 use crate::layout::LogName;
 use crate::ledger::{Added, Ledger, LogLedger, Settled};
+use crate::sabotage::{self, Break};
 
 /// A plan in the making.
 pub(super) struct Draft<'a> {
@@ -224,7 +225,7 @@ impl<'a> Draft<'a> {
                 take.whole &=
                     before.is_empty() && !open.contains(&id) && take.accepted.len() == partitions.len();
             }
-            let settled = if open.contains(&id) {
+            let settled = if open.contains(&id) && !sabotage::is(Break::PartlyTakenDeleted) {
                 Settled::Partitions(before.into_iter().chain(partitions).collect())
             } else {
                 Settled::Whole
@@ -293,7 +294,7 @@ impl<'a> Draft<'a> {
     }
 
     fn contradicts_identity(&self, descriptor: &Descriptor) -> Option<String> {
-        if descriptor.table_uuid != self.input.ledger.table_uuid {
+        if descriptor.table_uuid != self.input.ledger.table_uuid && !sabotage::is(Break::PendingByName) {
             return Some(format!(
                 "it was staged for the table with uuid {}",
                 descriptor.table_uuid

@@ -14,6 +14,8 @@ use frazil_tests::{Scene, json_record};
 
 const COMMITS: i64 = 1_000;
 const PARTITIONS: i32 = 1_000;
+/// Events with a record in every partition, so that the ledger has as many anchors as it keeps from the start.
+const WARM_UP: i64 = 16;
 const PER_LINE: i64 = 100;
 /// Kafka partitions with a record in each later commit.
 const BUSY: i32 = 5;
@@ -21,14 +23,16 @@ const BUSY: i32 = 5;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let scene = Scene::in_memory();
-    let first = (0..PARTITIONS).map(|partition| (partition, vec![json_record(0, &[("id", "0")])]));
-    scene.ingest(&first.collect::<Vec<_>>()).await?;
-    scene.commit().await?;
+    for offset in 0..WARM_UP {
+        let event = (0..PARTITIONS).map(|partition| (partition, vec![json_record(offset, &[("id", "0")])]));
+        scene.ingest(&event.collect::<Vec<_>>()).await?;
+        scene.commit().await?;
+    }
 
-    let mut next = vec![1; usize::try_from(PARTITIONS)?];
+    let mut next = vec![WARM_UP; usize::try_from(PARTITIONS)?];
     let mut times = Vec::new();
     println!("commits  median ms  slowest ms  metadata.json kB  ledger kB  snapshots  manifests");
-    for commit in 2..=COMMITS {
+    for commit in 1..=COMMITS {
         scene.wait(Duration::from_secs(60));
         let busy = (0..BUSY).map(|nth| {
             (

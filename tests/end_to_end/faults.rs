@@ -10,7 +10,7 @@ use frazil_tests::{Scene, expected_rows, json_record, poison_record};
 
 type Event = Vec<(i32, Vec<Record>)>;
 
-/// The first call of an event makes the table, the second brings a column and a record that cannot be read, the third
+/// The first event makes the table, the second brings a column and a record that cannot be read, the third
 /// is the second once more, cut differently.
 fn events() -> [Event; 3] {
     let with_column = |offset, note| json_record(offset, &[("id", "7"), ("note", note)]);
@@ -144,9 +144,9 @@ async fn in_a_directory_a_sample_of_calls_goes_wrong_in_every_way() {
         World::new(Scene::in_directory_with(&home.path().join(counter.get().to_string()), plan).unwrap())
     };
     // A prime, so that the sample does not always meet the same step.
-    let matrix = Matrix::new("ingest and commit, in a directory").every(7);
+    let matrix = Matrix::new("ingest and commit, in a directory").every(13);
     let coverage = matrix.run(build, ingest_and_commit, check).await;
     let coverage = coverage.unwrap_or_else(|message| panic!("{message}"));
     println!("{coverage}");
-    assert!(coverage.points > 8, "{coverage}");
+    assert!(coverage.points > 6, "{coverage}");
 }

@@ -31,7 +31,7 @@ mod survey;
 pub use change::change_ledger;
 pub(crate) use change::{WhenMoved, change_table, history_moved};
 pub(crate) use listing::{move_descriptor, read_descriptors};
-pub(crate) use survey::{Scope, Survey};
+pub(crate) use survey::{Scope, Survey, moved};
 
 /// How often one commit starts again when others are first, before the next run takes over.
 const MAX_ATTEMPTS: u32 = 16;
@@ -452,9 +452,7 @@ impl Round<'_> {
         if let Some(seen) = seen {
             for state in known.states.values() {
                 let (source, topic) = (&state.source, &state.topic);
-                self.warehouse
-                    .raise_high_water(source, topic, uuid, seen)
-                    .await?;
+                self.warehouse.raise_high_water(source, topic, uuid, seen).await?;
             }
         }
         self.delete_settled(known, plan).await?;

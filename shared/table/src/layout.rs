@@ -73,7 +73,11 @@ impl Layout {
     /// The prefix of all descriptors of a table, with its trailing `/`.
     pub fn descriptors(&self, shelf: Shelf, table: Uuid) -> String {
         // The tests have one table of that name.
-        let table = if sabotage::is(Break::PendingByName) { Uuid::nil() } else { table };
+        let table = if sabotage::is(Break::PendingByName) {
+            Uuid::nil()
+        } else {
+            table
+        };
         format!("{}/_frazil/{}/{table}/", self.warehouse, shelf.as_str())
     }
 

@@ -58,11 +58,19 @@ fn play(schedules: u64) {
     let (total, failures) = found.into_inner().unwrap();
     println!("{} schedules: {total:?}", end - first);
     if let Some(failure) = failures.first() {
-        let lines = failures.iter().map(|failure| format!("seed {}: {}", failure.seed, failure.message));
-        panic!("{failure}\nall that fail:\n{}", lines.collect::<Vec<_>>().join("\n"));
+        let lines = failures
+            .iter()
+            .map(|failure| format!("seed {}: {}", failure.seed, failure.message));
+        panic!(
+            "{failure}\nall that fail:\n{}",
+            lines.collect::<Vec<_>>().join("\n")
+        );
     }
     let enough = |name: &str, count: u64| {
-        assert!(count >= end - first, "only {count} {name}: the model does not do much");
+        assert!(
+            count >= end - first,
+            "only {count} {name}: the model does not do much"
+        );
     };
     enough("calls went wrong", total.faults);
     enough("rows", total.rows as u64);

@@ -21,7 +21,11 @@ struct Wanted {
 
 fn read_arguments() -> Result<Wanted, String> {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    let mut wanted = Wanted { first: 0, schedules: 10_000, threads: cores as u64 };
+    let mut wanted = Wanted {
+        first: 0,
+        schedules: 10_000,
+        threads: cores as u64,
+    };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
         let value = arguments.next().and_then(|value| value.parse().ok());
@@ -30,7 +34,11 @@ fn read_arguments() -> Result<Wanted, String> {
             "--seed" => wanted.first = value,
             "--schedules" => wanted.schedules = value,
             "--threads" => wanted.threads = value,
-            _ => return Err(format!("{name} is unknown: there are --seed, --schedules and --threads")),
+            _ => {
+                return Err(format!(
+                    "{name} is unknown: there are --seed, --schedules and --threads"
+                ));
+            }
         }
     }
     Ok(wanted)
@@ -62,12 +70,26 @@ fn main() -> ExitCode {
                 } else {
                     println!("seed {seed}, step {}: {}", failure.step, failure.message);
                 }
-                failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(seed);
+                failed
+                    .lock()
+                    .unwrap_or_else(|poisoned| poisoned.into_inner())
+                    .push(seed);
             }
         }
     };
     std::thread::scope(|scope| (0..wanted.threads.max(1)).for_each(|_| drop(scope.spawn(work))));
-    let failed = failed.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    println!("{} schedules from seed {}, {} failed", wanted.schedules, wanted.first, failed.len());
-    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let failed = failed
+        .into_inner()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    println!(
+        "{} schedules from seed {}, {} failed",
+        wanted.schedules,
+        wanted.first,
+        failed.len()
+    );
+    if failed.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }

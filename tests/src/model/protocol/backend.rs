@@ -56,7 +56,12 @@ impl Backend {
         let registry = Arc::new(DirectoryRegistry::new("no-schemas"));
         let ingest = || {
             let (warehouse, config) = (warehouse.clone(), Arc::clone(&config));
-            Arc::new(Ingest::new(warehouse, config, registry.clone(), IngestOptions::default()))
+            Arc::new(Ingest::new(
+                warehouse,
+                config,
+                registry.clone(),
+                IngestOptions::default(),
+            ))
         };
         let table = TableName::new("kafka", TOPIC).expect("it is a name");
         Self {

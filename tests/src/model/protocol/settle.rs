@@ -27,7 +27,8 @@ pub(super) async fn settle(stage: Rc<Stage>) {
     let left = stage.watch.borrow().left(&stage.backend);
     stage.violate(format!(
         "it does not come to rest: {}",
-        left.as_deref().unwrap_or("the topic is suspended again and again")
+        left.as_deref()
+            .unwrap_or("the topic is suspended again and again")
     ));
 }
 

@@ -33,6 +33,8 @@ pub struct Watch {
     rolled_back: Option<Vec<VisibleRow>>,
     keeps: bool,
     dropped: bool,
+    /// Somebody said “these are the same records”, rightly or not.
+    replayed: bool,
     epochs: i32,
     /// Counts deliveries and successes, to tell what came before what.
     moment: u64,
@@ -66,6 +68,7 @@ impl Watch {
             rolled_back: None,
             keeps: false,
             dropped: false,
+            replayed: false,
             epochs: 0,
             moment: 0,
             first_delivered: BTreeMap::new(),
@@ -135,7 +138,9 @@ impl Watch {
         let world = self.world.borrow();
         let acknowledged = world.acknowledged().iter().copied();
         self.excused.extend(acknowledged.filter(|id| {
-            let poison = world.record(*id).is_some_and(|record| record.content == Content::Poison);
+            let poison = world
+                .record(*id)
+                .is_some_and(|record| record.content == Content::Poison);
             poison || gone.contains(&(id.partition, id.offset))
         }));
     }
@@ -153,7 +158,19 @@ impl Watch {
         self.table = None;
         self.ledger = None;
         self.visible.clear();
-        self.excused.extend(self.world.borrow().acknowledged().iter().copied());
+        self.excused
+            .extend(self.world.borrow().acknowledged().iter().copied());
+    }
+
+    /// Somebody announces that the group was reset.
+    pub(super) fn replays(&mut self) {
+        self.replayed = true;
+    }
+
+    /// Whether the table may take records anew whose dead letters are already in their table: it was made anew, or its
+    /// pointer and ledger fell back and somebody kept that. Dead letters may be there twice then.
+    pub(super) fn takes_anew(&self) -> bool {
+        self.dropped || self.keeps
     }
 
     /// Whether somebody dropped the table.
@@ -168,7 +185,10 @@ impl Watch {
             && let Some(pointer) = backend.catalog.peek(&backend.table)
             && !backend.storage.exists(&pointer.metadata_location)
         {
-            return Err(format!("I5: {} was deleted, and the table is there", pointer.metadata_location));
+            return Err(format!(
+                "I5: {} was deleted, and the table is there",
+                pointer.metadata_location
+            ));
         }
         let changes = backend.catalog.changes();
         if std::mem::replace(&mut self.seen, changes) == changes {
@@ -179,8 +199,7 @@ impl Watch {
         {
             let metadata = self.letters.metadata(&pointer.metadata_location)?;
             let mut letters = self.letters.rows(&metadata)?;
-            if self.dropped {
-                // A table that is made anew takes its records anew, and its dead letters are those of both.
+            if self.takes_anew() {
                 letters.sort_unstable();
                 letters.dedup_by_key(|letter| (letter.epoch, letter.partition, letter.offset));
             }
@@ -222,11 +241,14 @@ impl Watch {
             if undisturbed {
                 self.holes_are_real(ledger)?;
             }
-        } else {
+        } else if !self.replayed {
             self.old_holes_stay_shut(ledger, &rows)?;
         }
         self.ledger = Some(ledger.clone());
-        self.before = rows.iter().map(|row| (row.epoch, row.partition, row.offset)).collect();
+        self.before = rows
+            .iter()
+            .map(|row| (row.epoch, row.partition, row.offset))
+            .collect();
         let view = View {
             rows,
             holes: Some(holes(ledger)),
@@ -255,7 +277,9 @@ impl Watch {
             .iter()
             .find(|(_, id)| metadata.current_schema().field_by_id(**id).is_none())
         {
-            return Err(format!("I8: the schema has no field {id}, which the ledger says is `{path}`"));
+            return Err(format!(
+                "I8: the schema has no field {id}, which the ledger says is `{path}`"
+            ));
         }
         *known = now;
         Ok(())
@@ -360,18 +384,29 @@ impl Watch {
         if let Some(pointer) = backend.catalog.peek(&backend.table)
             && let Ok(metadata) = self.rows.metadata(&pointer.metadata_location)
         {
-            left.extend(backend.storage.locations(&backend.layout.descriptors(Shelf::Pending, metadata.uuid())));
-            let outbox = ledger(backend, &metadata).map(|ledger| ledger.outbox).unwrap_or_default();
+            left.extend(
+                backend
+                    .storage
+                    .locations(&backend.layout.descriptors(Shelf::Pending, metadata.uuid())),
+            );
+            let outbox = ledger(backend, &metadata)
+                .map(|ledger| ledger.outbox)
+                .unwrap_or_default();
             let undelivered = |id: i64| {
-                let Some(letters) = &self.letter_table else { return true };
-                let Ok(letters) = self.letters.metadata(letters) else { return true };
+                let Some(letters) = &self.letter_table else {
+                    return true;
+                };
+                let Ok(letters) = self.letters.metadata(letters) else {
+                    return true;
+                };
                 let taken = letters.properties().get(properties::TAKEN_OUTBOX);
                 !taken.is_some_and(|taken| taken.contains(&id.to_string()))
             };
             let waiting = outbox.iter().filter(|entry| undelivered(entry.snapshot_id));
             left.extend(waiting.map(|entry| entry.list.clone()));
         }
-        left.first().map(|first| format!("{} objects wait, the first is {first}", left.len()))
+        left.first()
+            .map(|first| format!("{} objects wait, the first is {first}", left.len()))
     }
 
     /// All is quiet: everything that was acknowledged is where it may be (I1), and every file that a snapshot refers
@@ -389,7 +424,10 @@ impl Watch {
             };
             excused.contains(&id) || kept.iter().any(is_kept)
         })?;
-        for (reader, table) in [(&mut self.rows, &backend.table), (&mut self.letters, &backend.letters)] {
+        for (reader, table) in [
+            (&mut self.rows, &backend.table),
+            (&mut self.letters, &backend.letters),
+        ] {
             if let Some(pointer) = backend.catalog.peek(table) {
                 let metadata = reader.metadata(&pointer.metadata_location)?;
                 reader.check_references(&metadata)?;
@@ -409,9 +447,14 @@ impl Watch {
 fn ledger(backend: &Backend, metadata: &TableMetadata) -> Result<Ledger, String> {
     let property = |key: &str| {
         let value = metadata.properties().get(key);
-        value.cloned().ok_or_else(|| format!("I4: the metadata has no property {key}"))
+        value
+            .cloned()
+            .ok_or_else(|| format!("I4: the metadata has no property {key}"))
     };
-    let (location, checksum) = (property(properties::LEDGER)?, property(properties::LEDGER_SHA256)?);
+    let (location, checksum) = (
+        property(properties::LEDGER)?,
+        property(properties::LEDGER_SHA256)?,
+    );
     let bytes = backend.storage.peek(&location);
     let bytes = bytes.ok_or_else(|| format!("I4: the ledger {location} is named and missing"))?;
     let ledger = Ledger::from_json(&bytes, &checksum).map_err(|error| format!("I4: {error}"))?;
@@ -442,7 +485,10 @@ fn agree(ledger: &Ledger, rows: &[VisibleRow]) -> Result<(), String> {
     }
     let newest = ledger.logs.iter().map(|log| log.epoch.0).max().unwrap_or(-1);
     match rows.iter().find(|row| row.epoch > newest) {
-        Some(row) => Err(format!("I4: a row of epoch {} is visible, and the ledger has none", row.epoch)),
+        Some(row) => Err(format!(
+            "I4: a row of epoch {} is visible, and the ledger has none",
+            row.epoch
+        )),
         None => Ok(()),
     }
 }

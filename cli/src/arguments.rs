@@ -73,10 +73,10 @@ Running the same event again adds nothing: what the table holds is recognised.")
     #[command(after_help = "\
 Examples:
   frazil ingest event-1.json event-2.json
-  kcat-to-lambda orders | frazil ingest -            one event on standard input
+  zcat event.json.gz | frazil ingest -       one event on standard input
 
-What is staged becomes visible with `frazil commit`. Stops at the first event that fails: what follows it is not
-touched, so that offsets stay in order.")]
+What is staged becomes visible with `frazil commit`. Stops at the first event that fails: what follows it is \
+not touched, so that offsets stay in order.")]
     Ingest(Events),
     /// Commit what is pending, and ingest what was parked
     #[command(after_help = "\
@@ -128,10 +128,11 @@ Examples:
     Pending(Pending),
     /// Compare a topic's rows and dead letters with the ledger, offset by offset
     #[command(after_help = "\
-Exit code 1 for offsets that are there twice, and for rows that the ledger does not know. A gap is an offset that the
-ledger has and that is neither row nor dead letter. Kafka leaves gaps by itself (compacted topics, transaction markers),
-and so do records skipped on purpose and rows deleted later; where none of that is so, --expect-contiguous makes a gap
-a fault.")]
+Exit code 1 for offsets that are there twice, and for rows that the ledger does not know.
+
+A gap is an offset that the ledger has and that is neither row nor dead letter. Kafka leaves gaps by itself \
+(compacted topics, transaction markers), and so do records skipped on purpose and rows deleted later; where none \
+of that is so, --expect-contiguous makes a gap a fault.")]
     Reconcile {
         /// The topic
         topic: String,
@@ -268,11 +269,14 @@ pub(crate) enum TopicCommand {
     },
     /// Say that this is a new log (recreated topic, new cluster): its offsets start a new epoch
     #[command(after_help = "\
-Suspends the topic, waits until nothing of the old log can be on its way, sorts what is pending, parked and dropped, and
-resumes. Give the command again until it says that the topic runs: it goes on where it stopped.")]
+Suspends the topic, waits until nothing of the old log can be on its way, sorts what is pending, parked and \
+dropped, and resumes. Give the command again until it says that the topic runs: it goes on where it stopped.")]
     Adopt {
         #[command(flatten)]
         topic: Topic,
+        /// The life that is to begin: said again after it has begun, nothing happens [default: the next one]
+        #[arg(long, value_name = "N")]
+        into: Option<i32>,
         /// Which log everything belongs to of which nothing tells
         #[arg(long, value_enum)]
         unclear: Option<Life>,

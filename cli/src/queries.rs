@@ -39,9 +39,10 @@ impl Queries {
                 metadata.replace('\'', "''")
             ),
             pyiceberg: format!(
-                "from pyiceberg.catalog.sql import SqlCatalog\n\
+                "# pip install \"pyiceberg[pyarrow,sql-sqlite]\"\n\
+                 from pyiceberg.catalog.sql import SqlCatalog\n\
                  catalog = SqlCatalog({}, uri={}, warehouse={})\n\
-                 catalog.load_table({}).scan(limit=10).to_pandas()\n",
+                 catalog.load_table({}).scan(limit=10).to_arrow()\n",
                 python(CATALOG_NAME),
                 python(&format!("sqlite:///{database}")),
                 python(warehouse),
@@ -106,9 +107,10 @@ mod tests {
   SELECT * FROM iceberg_scan('/data/w/kafka/orders-01/metadata/00001-a.metadata.json') LIMIT 10;
 
 PyIceberg
+  # pip install "pyiceberg[pyarrow,sql-sqlite]"
   from pyiceberg.catalog.sql import SqlCatalog
   catalog = SqlCatalog("frazil", uri="sqlite:////data/w/catalog.db", warehouse="file:///data/w")
-  catalog.load_table("kafka.orders").scan(limit=10).to_pandas()
+  catalog.load_table("kafka.orders").scan(limit=10).to_arrow()
 
 Spark
   spark-sql --packages org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.2,org.xerial:sqlite-jdbc:3.50.3.0 \

@@ -108,6 +108,15 @@ impl Session {
         })
     }
 
+    /// Parked events do not tell where their schemas are; when these are not found, a person must.
+    pub(crate) fn about_schemas(&self, error: Error) -> Error {
+        if error.kind() == ErrorKind::Unavailable && self.schemas.is_none() {
+            error.with_hint("name the folder of the schemas with --schemas")
+        } else {
+            error
+        }
+    }
+
     /// The source of a topic: the one named, or the only one that is known to have it.
     pub(crate) async fn source_of(
         &self,

@@ -120,7 +120,9 @@ impl Rows {
 
 /// How many columns are shown from the left and from the right.
 fn fitting(widths: &[usize], width: usize) -> (usize, usize) {
-    if widths.iter().sum::<usize>() <= width + 2 {
+    // The last column's blanks may hang over.
+    let width = width.saturating_add(2);
+    if widths.iter().sum::<usize>() <= width {
         return (widths.len(), 0);
     }
     let (mut head, mut tail, mut used) = (0, 0, "…  ".chars().count());
@@ -131,7 +133,7 @@ fn fitting(widths: &[usize], width: usize) -> (usize, usize) {
         } else {
             widths[widths.len() - 1 - tail]
         };
-        if used + next > width + 2 && head + tail >= MIN_COLUMNS.min(widths.len()) {
+        if used + next > width && head + tail >= MIN_COLUMNS.min(widths.len()) {
             break;
         }
         used += next;

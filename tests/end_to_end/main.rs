@@ -1,7 +1,15 @@
 //! Everything end to end, in one binary.
 
+#![allow(clippy::unwrap_used)] // tests: what is not there fails them
+
+mod bad_input;
 mod checkers;
 mod events;
+mod faults;
+mod growth;
 mod house;
+mod lambda;
 mod model;
+mod operations;
 mod processes;
+mod twice;

@@ -3,8 +3,10 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use frazil_local::DATABASE_FILE;
 use frazil_tests::{Reader, compare, footers, frazil, repository, run_frazil};
 use serde_json::{Map, Value};
 
@@ -29,6 +31,8 @@ fn eight_ingests_and_four_commits_at_once() -> Result<()> {
             &["ingest".as_ref(), part.as_path()],
         )?);
         if index % (INGESTS / COMMITS) == 1 {
+            // A commit has nothing to say about a warehouse that no ingest has made yet.
+            wait_for(&warehouse.join(DATABASE_FILE))?;
             processes.push(start(home.path(), &warehouse, &["commit".as_ref()])?);
         }
     }
@@ -53,6 +57,16 @@ fn eight_ingests_and_four_commits_at_once() -> Result<()> {
     }
     footers(&warehouse, "kafka.orders")?;
     Ok(())
+}
+
+fn wait_for(file: &Path) -> Result<()> {
+    for _ in 0..10_000 {
+        if file.exists() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    bail!("{} is not there after ten seconds", file.display())
 }
 
 /// Starts `frazil`, with its output in a file of its own: a full pipe would stop it.

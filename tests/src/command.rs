@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -9,12 +10,20 @@ use serde_json::Value;
 
 use crate::repository;
 
-/// The command `frazil`, ready to take its arguments: built once per test run, with the profile and in the target
-/// directory of the tests, so that it is always that of the sources at hand.
+/// The command `frazil`, ready to take its arguments.
 pub fn frazil() -> Result<Command> {
-    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    Ok(Command::new(binary("frazil")?))
+}
+
+/// A binary of this workspace: built once per test run, with the profile and in the target directory of the tests, so
+/// that it is always that of the sources at hand.
+pub fn binary(name: &str) -> Result<PathBuf> {
+    static BUILT: OnceLock<Result<BTreeMap<String, PathBuf>, String>> = OnceLock::new();
     match BUILT.get_or_init(|| build().map_err(|fault| format!("{fault:#}"))) {
-        Ok(path) => Ok(Command::new(path)),
+        Ok(binaries) => binaries
+            .get(name)
+            .cloned()
+            .with_context(|| format!("the workspace has no binary {name}")),
         Err(fault) => bail!("{fault}"),
     }
 }
@@ -45,7 +54,7 @@ pub fn run_frazil(warehouse: &Path, arguments: &[impl AsRef<OsStr>]) -> Result<V
     serde_json::from_str(&stdout).with_context(|| format!("{command:?} did not print JSON but:\n{stdout}"))
 }
 
-fn build() -> Result<PathBuf> {
+fn build() -> Result<BTreeMap<String, PathBuf>> {
     let tests = std::env::current_exe()?;
     let target = tests
         .ancestors()
@@ -53,7 +62,7 @@ fn build() -> Result<PathBuf> {
         .context("the tests do not run in a target directory")?;
     let mut cargo = Command::new(env!("CARGO"));
     // The whole workspace is selected, as in `cargo test --workspace`: other features would build everything again.
-    cargo.args(["build", "--quiet", "--locked", "--workspace", "--bin", "frazil"]);
+    cargo.args(["build", "--quiet", "--locked", "--workspace", "--bins"]);
     cargo
         .args(["--message-format", "json-render-diagnostics", "--target-dir"])
         .arg(target);
@@ -67,13 +76,14 @@ fn build() -> Result<PathBuf> {
         done.status,
         String::from_utf8_lossy(&done.stderr)
     );
+    let mut binaries = BTreeMap::new();
     for line in done.stdout.lines() {
         let message: Value = serde_json::from_str(&line?)?;
-        if message["target"]["name"] == "frazil"
-            && let Some(executable) = message["executable"].as_str()
+        if let (Some(name), Some(executable)) =
+            (message["target"]["name"].as_str(), message["executable"].as_str())
         {
-            return Ok(PathBuf::from(executable));
+            binaries.insert(name.to_owned(), PathBuf::from(executable));
         }
     }
-    bail!("{cargo:?} built no command frazil")
+    Ok(binaries)
 }

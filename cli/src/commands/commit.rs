@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use frazil_catalog::CatalogFunction;
 use frazil_core::{Error, Result, SourceName, TableName, TopicName};
+use frazil_ingest::Ingest;
 use frazil_table::plan::WaitReason;
 use frazil_table::{Cause, CommitReport, Committed, Judgement, Warehouse};
 use serde::Serialize;
@@ -41,6 +42,8 @@ pub(crate) struct TableCommit {
     commits: Vec<CommitDocument>,
     dropped: Vec<Dropped>,
     quarantined: Vec<Quarantined>,
+    /// Descriptors that stop their partitions.
+    unreadable: Vec<Unreadable>,
     pub(crate) suspended: Vec<SuspendedDocument>,
     /// What stays pending, and for what it waits: reason → claims.
     waiting: BTreeMap<&'static str, u64>,
@@ -69,6 +72,12 @@ struct Dropped {
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Quarantined {
+    id: Uuid,
+    reason: String,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Unreadable {
     id: Uuid,
     reason: String,
 }
@@ -120,7 +129,14 @@ pub(crate) async fn commit(session: &Session, table: Option<&str>, output: &Outp
     };
     let progress = session.progress();
     let mut handlers = Handlers::default();
-    let commits = Commits::make(session, &mut handlers, &warehouse, tables.as_deref(), &progress).await?;
+    let commits = Commits::make(
+        session,
+        session.ingest(&mut handlers, &warehouse, None),
+        &warehouse,
+        tables.as_deref(),
+        &progress,
+    )
+    .await?;
     drop(progress);
     output.print(&commits)?;
     Ok(commits.outcome())
@@ -130,19 +146,24 @@ impl Commits {
     /// Ingests what was parked, then commits these tables, or all.
     pub(crate) async fn make(
         session: &Session,
-        handlers: &mut Handlers,
+        ingest: &Ingest,
         warehouse: &Warehouse,
         tables: Option<&[TableName]>,
         progress: &Progress,
     ) -> Result<Self> {
         let function = CatalogFunction::new(warehouse.clone(), session.config());
         progress.say("ingesting parked events");
-        let sink = session.ingest(handlers, warehouse, None);
         let mut drained = Drained::default();
         loop {
-            let report = function.drain(sink).await?;
+            let report = function.drain(ingest).await?;
             drained.events += report.delivered;
-            drained.stopped = report.stopped.into_iter().map(StoppedDrain::from).collect();
+            drained.stopped = report
+                .stopped
+                .into_iter()
+                .map(|(source, topic, error)| {
+                    StoppedDrain::from((source, topic, session.about_schemas(error)))
+                })
+                .collect();
             if report.delivered == 0 {
                 break;
             }
@@ -250,6 +271,11 @@ impl TableCommit {
                 .into_iter()
                 .map(|(id, reason)| Quarantined { id, reason })
                 .collect(),
+            unreadable: report
+                .unreadable
+                .into_iter()
+                .map(|(id, reason)| Unreadable { id, reason })
+                .collect(),
             suspended: report
                 .suspended
                 .into_iter()
@@ -280,6 +306,13 @@ impl TableCommit {
                 "in quarantine: {}, {}\n",
                 quarantined.id,
                 plain(&quarantined.reason)
+            ));
+        }
+        for unreadable in &self.unreadable {
+            text.push_str(&format!(
+                "stopped by {id}: {}; or set it aside with `frazil pending quarantine {id}`\n",
+                plain(&unreadable.reason),
+                id = unreadable.id,
             ));
         }
         for (reason, claims) in &self.waiting {

@@ -71,7 +71,11 @@ pub(crate) async fn run(session: &Session, events: &[PathBuf], output: &Output) 
     // Tables of an event that failed half-way may have something pending as well.
     let names = (!names.is_empty()).then_some(names.as_slice());
     let mut commits = match names {
-        Some(names) => Commits::make(session, &mut handlers, &warehouse, Some(names), &progress).await?,
+        Some(names) => {
+            let event = events.first().and_then(EventFile::path);
+            let ingest = session.ingest(&mut handlers, &warehouse, event);
+            Commits::make(session, ingest, &warehouse, Some(names), &progress).await?
+        }
         None => Commits::default(),
     };
     let outcome = match (ingested.outcome(), commits.outcome()) {

@@ -122,12 +122,18 @@ pub(crate) async fn topic(session: &Session, command: TopicCommand, output: &Out
                 until_ms: state.replay_until.map_or(0, |until| until.0),
             }
         }
-        TopicCommand::Adopt { unclear, no_wait, .. } => {
+        TopicCommand::Adopt {
+            into,
+            unclear,
+            no_wait,
+            ..
+        } => {
             progress.say("sorting what is pending, parked and dropped");
             let mut handlers = Handlers::default();
             let sink = session.ingest(&mut handlers, &warehouse, None);
             let options = AdoptOptions {
                 no_invocation_alive: no_wait,
+                into: into.map(Epoch),
                 unclear: unclear.map(|life| match life {
                     Life::Old => AdoptedLife::Old,
                     Life::New => AdoptedLife::New,

@@ -4,8 +4,8 @@ use std::time::Duration;
 use frazil_config::Config;
 use frazil_core::{Result, TableName};
 use frazil_table::{
-    CommitReport, CommitSettings, DrainReport, EventSink, SnapshotRetention, Warehouse, commit_table, drain_parked,
-    properties,
+    CommitReport, CommitSettings, DrainReport, EventSink, SnapshotRetention, Warehouse, commit_table,
+    drain_parked, properties,
 };
 use futures::stream::{self, StreamExt};
 
@@ -50,7 +50,11 @@ impl CatalogFunction {
             }
             TableCommit { table, result }
         };
-        Ok(stream::iter(tables).map(commit).buffered(TABLES_AT_ONCE).collect().await)
+        Ok(stream::iter(tables)
+            .map(commit)
+            .buffered(TABLES_AT_ONCE)
+            .collect()
+            .await)
     }
 
     /// Hands parked events of running topics to ingest, in order.
@@ -64,8 +68,9 @@ impl CatalogFunction {
         for namespace in self.warehouse.catalog.namespaces().await? {
             for table in self.warehouse.catalog.tables(&namespace).await? {
                 let loaded = self.warehouse.load(&table).await?;
-                let has_ledger =
-                    |table: &frazil_table::LoadedTable| table.metadata.properties().contains_key(properties::LEDGER);
+                let has_ledger = |table: &frazil_table::LoadedTable| {
+                    table.metadata.properties().contains_key(properties::LEDGER)
+                };
                 if loaded.as_ref().is_some_and(has_ledger) {
                     tables.push(table);
                 }
@@ -81,19 +86,25 @@ impl CatalogFunction {
 
     /// Snapshot retention of the topic that made the table, as the configuration has it now.
     async fn settings(&self, table: &TableName) -> Result<CommitSettings> {
-        let Some(loaded) = self.warehouse.load(table).await? else { return Ok(CommitSettings::default()) };
+        let Some(loaded) = self.warehouse.load(table).await? else {
+            return Ok(CommitSettings::default());
+        };
         let named = loaded.metadata.properties();
-        let (Some(source), Some(topic)) = (named.get(properties::SOURCE), named.get(properties::TOPIC)) else {
+        let (Some(source), Some(topic)) = (named.get(properties::SOURCE), named.get(properties::TOPIC))
+        else {
             return Ok(CommitSettings::default());
         };
         let (source, topic) = (source.as_str().into(), topic.as_str().into());
         // A topic that the configuration does not know any more is still committed, with the defaults.
-        let Ok(topic) = self.config.topic(&source, &topic) else { return Ok(CommitSettings::default()) };
+        let Ok(topic) = self.config.topic(&source, &topic) else {
+            return Ok(CommitSettings::default());
+        };
         Ok(CommitSettings {
             snapshots: SnapshotRetention {
                 keep: topic.retention.snapshots as usize,
                 min_age: Duration::from(topic.retention.snapshot_min_age_ms),
             },
+            keep_metadata_for: Duration::from(topic.retention.metadata_ms),
             ..CommitSettings::default()
         })
     }

@@ -14,25 +14,40 @@ use lambda_runtime::{Diagnostic, LambdaEvent, run, service_fn};
 async fn main() -> Result<(), lambda_runtime::Error> {
     let environment = system_environment();
     let settings = Settings::from_process()?;
-    start_logs(LogFormat::Json, settings.log.as_deref().unwrap_or("info"), &environment)?;
+    start_logs(
+        LogFormat::Json,
+        settings.log.as_deref().unwrap_or("info"),
+        &environment,
+    )?;
     let config = match &settings.config {
         Some(path) => Config::load(path)?,
         None => Config::default(),
     };
-    let directory = settings.warehouse.as_deref().or(config.warehouse()).ok_or_else(|| {
-        Error::new(ErrorKind::Invalid, "start", "no warehouse is named").with_hint("set FRAZIL_WAREHOUSE")
-    })?;
+    let directory = settings
+        .warehouse
+        .as_deref()
+        .or(config.warehouse())
+        .ok_or_else(|| {
+            Error::new(ErrorKind::Invalid, "start", "no warehouse is named").with_hint("set FRAZIL_WAREHOUSE")
+        })?;
     let warehouse = open_warehouse(directory, &environment)?;
     let function = CatalogFunction::new(warehouse, Arc::new(config));
     let function = &function;
     run(service_fn(move |event: LambdaEvent<Operation>| async move {
         let Operation::Commit { tables } = event.payload;
-        function.commit(tables.as_deref()).await.map(|commits| CommitAnswer::of(&commits)).map_err(diagnostic)
+        function
+            .commit(tables.as_deref())
+            .await
+            .map(|commits| CommitAnswer::of(&commits))
+            .map_err(diagnostic)
     }))
     .await
 }
 
 /// Lambda's form of an error: its type is what to do about it.
 fn diagnostic(error: Error) -> Diagnostic {
-    Diagnostic { error_type: error.kind().to_string(), error_message: error.to_string() }
+    Diagnostic {
+        error_type: error.kind().to_string(),
+        error_message: error.to_string(),
+    }
 }

@@ -70,7 +70,11 @@ impl TableAnswer {
                 answer.rows = report.commits.iter().map(|commit| commit.rows).sum();
                 answer.dropped = report.dropped.len();
                 answer.waiting = report.waiting.len();
-                answer.suspended = report.suspended.iter().map(|of| of.log.topic.to_string()).collect();
+                answer.suspended = report
+                    .suspended
+                    .iter()
+                    .map(|of| of.log.topic.to_string())
+                    .collect();
             }
             Err(error) => {
                 let kind: ErrorKind = error.kind();
@@ -88,13 +92,26 @@ mod tests {
     #[test]
     fn operations_are_tagged() {
         let read = |json: &str| serde_json::from_str::<Operation>(json).map_err(|e| e.to_string());
-        assert_eq!(read(r#"{"operation":"commit"}"#), Ok(Operation::Commit { tables: None }));
+        assert_eq!(
+            read(r#"{"operation":"commit"}"#),
+            Ok(Operation::Commit { tables: None })
+        );
         let orders = TableName::new("kafka", "orders").unwrap();
         assert_eq!(
             read(r#"{"operation":"commit","tables":["kafka.orders"]}"#),
-            Ok(Operation::Commit { tables: Some(vec![orders]) })
+            Ok(Operation::Commit {
+                tables: Some(vec![orders])
+            })
         );
-        assert!(read(r#"{"operation":"drop"}"#).unwrap_err().contains("unknown variant `drop`, expected `commit`"));
-        assert!(read(r#"{"operation":"commit","table":"x"}"#).unwrap_err().contains("unknown field `table`"));
+        assert!(
+            read(r#"{"operation":"drop"}"#)
+                .unwrap_err()
+                .contains("unknown variant `drop`, expected `commit`")
+        );
+        assert!(
+            read(r#"{"operation":"commit","table":"x"}"#)
+                .unwrap_err()
+                .contains("unknown field `table`")
+        );
     }
 }

@@ -49,7 +49,9 @@ pub fn answer(report: &IngestReport, reports_item_failures: bool) -> Result<Batc
         .with_context("partition", &first.topic_partition)
         .with_context("offset", first.offset)
         .with_hint("the topic is suspended; what is delivered again is parked")),
-        _ => Ok(BatchItemFailures { batch_item_failures: failures }),
+        _ => Ok(BatchItemFailures {
+            batch_item_failures: failures,
+        }),
     }
 }
 
@@ -61,7 +63,10 @@ mod tests {
     fn lambda_reads_partition_and_offset() {
         let answer = BatchItemFailures {
             batch_item_failures: vec![BatchItemFailure {
-                item_identifier: ItemIdentifier { partition: "orders-3".to_owned(), offset: 100 },
+                item_identifier: ItemIdentifier {
+                    partition: "orders-3".to_owned(),
+                    offset: 100,
+                },
             }],
         };
         assert_eq!(

@@ -34,9 +34,14 @@ impl Breaker {
     ) -> bool {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = seen.entry((log.0.clone(), log.1.clone())).or_default();
-        entries.push_back(Seen { at: now, records, unreadable });
+        entries.push_back(Seen {
+            at: now,
+            records,
+            unreadable,
+        });
         let window = Duration::from(limits.window_ms);
-        while entries.len() > MAX_ENTRIES || entries.front().is_some_and(|first| now.since(first.at) > window) {
+        while entries.len() > MAX_ENTRIES || entries.front().is_some_and(|first| now.since(first.at) > window)
+        {
             entries.pop_front();
         }
         let records: u64 = entries.iter().map(|entry| entry.records).sum();

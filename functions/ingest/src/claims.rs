@@ -5,7 +5,6 @@ use frazil_kafka::{PartitionBatch, Record};
 use frazil_table::dead_letters::DeadLetter;
 use frazil_table::{Anchor, Claim};
 
-
 /// What an event claims of each partition: everything before `stop`, the first offset that is not taken.
 pub(crate) fn claims(
     batches: &[&PartitionBatch<'_>],
@@ -17,8 +16,14 @@ pub(crate) fn claims(
     for batch in batches {
         let partition = batch.topic_partition.partition;
         let stop = stops.get(&partition).copied().unwrap_or(Offset(i64::MAX));
-        let records: Vec<&Record<'_>> = batch.records.iter().take_while(|record| record.offset < stop).collect();
-        let (Some(first), Some(last)) = (records.first(), records.last()) else { continue };
+        let records: Vec<&Record<'_>> = batch
+            .records
+            .iter()
+            .take_while(|record| record.offset < stop)
+            .collect();
+        let (Some(first), Some(last)) = (records.first(), records.last()) else {
+            continue;
+        };
         claims.push(Claim {
             partition,
             range: OffsetRange::new(first.offset, last.offset)?,
@@ -26,7 +31,11 @@ pub(crate) fn claims(
             dead_letters: dead.get(&partition).copied().unwrap_or(0),
             skipped: skipped.get(&partition).copied().unwrap_or(0),
             anchors: anchors(&records),
-            oldest: records.iter().filter_map(|record| record.timestamp_ms).min().map(TimestampMs),
+            oldest: records
+                .iter()
+                .filter_map(|record| record.timestamp_ms)
+                .min()
+                .map(TimestampMs),
         });
     }
     Ok(claims)

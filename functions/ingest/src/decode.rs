@@ -2,11 +2,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use frazil_codec::{EncodedRecord, Payload};
-use frazil_config::Format;
 use frazil_core::{Error, ErrorKind, Partition, Result, SchemaId};
 use frazil_kafka::{PartitionBatch, Record, TimestampType, wire};
 use frazil_registry::{SchemaKind, SchemaRegistry};
 use frazil_schema::AvroSchema;
+use frazil_table::ValueFormat;
 
 /// Compiled schemas kept per process: more than any topic's history of schemas.
 const MAX_COMPILED: usize = 4_096;
@@ -18,10 +18,12 @@ pub(crate) struct Schemas {
     compiled: Mutex<HashMap<SchemaId, Arc<AvroSchema>>>,
 }
 
-
 impl Schemas {
     pub(crate) fn new(registry: Arc<dyn SchemaRegistry>) -> Self {
-        Self { registry, compiled: Mutex::default() }
+        Self {
+            registry,
+            compiled: Mutex::default(),
+        }
     }
 
     /// Resolves every schema id. One that does not exist or cannot be used makes its records poison; a registry that
@@ -29,12 +31,19 @@ impl Schemas {
     pub(crate) async fn resolve(&self, ids: BTreeSet<SchemaId>) -> Result<HashMap<SchemaId, Resolved>> {
         let mut resolved = HashMap::with_capacity(ids.len());
         for id in ids {
-            let known = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+            let known = self
+                .compiled
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get(&id)
+                .cloned();
             let found = match known {
                 Some(schema) => Ok(schema),
                 None => match self.compile(id).await {
                     Ok(schema) => Ok(schema),
-                    Err(error) if matches!(error.kind(), ErrorKind::Poison | ErrorKind::Invalid) => Err(error),
+                    Err(error) if matches!(error.kind(), ErrorKind::Poison | ErrorKind::Invalid) => {
+                        Err(error)
+                    }
                     Err(error) => return Err(error),
                 },
             };
@@ -54,7 +63,9 @@ impl Schemas {
             .with_context("schema_id", id)
             .with_code("registry.unsupported_format"));
         }
-        let schema = Arc::new(AvroSchema::parse(&registered.text).map_err(|error| error.with_context("schema_id", id))?);
+        let schema = Arc::new(
+            AvroSchema::parse(&registered.text).map_err(|error| error.with_context("schema_id", id))?,
+        );
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if compiled.len() < MAX_COMPILED {
             compiled.insert(id, schema.clone());
@@ -76,27 +87,51 @@ pub(crate) struct Framed<'a> {
     pub(crate) poison: Vec<(usize, Error)>,
 }
 
+/// The format that most values of an event have, by their first byte: Confluent's prefix starts with 0. `None` when
+/// there is no value to judge by.
+pub(crate) fn prevailing_format(batches: &[&PartitionBatch<'_>]) -> Option<ValueFormat> {
+    let values = batches
+        .iter()
+        .flat_map(|batch| &batch.records)
+        .filter_map(|record| record.value);
+    let (framed, others): (Vec<&[u8]>, Vec<&[u8]>) = values.partition(|value| value.first() == Some(&0));
+    if framed.is_empty() && others.is_empty() {
+        return None;
+    }
+    Some(if framed.len() > others.len() {
+        ValueFormat::Avro
+    } else {
+        ValueFormat::Json
+    })
+}
+
 /// The schema ids that a topic's values name.
-pub(crate) fn schema_ids(batches: &[&PartitionBatch<'_>], format: Format) -> BTreeSet<SchemaId> {
-    let values = batches.iter().flat_map(|batch| &batch.records).filter_map(|record| record.value);
+pub(crate) fn schema_ids(batches: &[&PartitionBatch<'_>], format: ValueFormat) -> BTreeSet<SchemaId> {
+    if format == ValueFormat::Json {
+        return BTreeSet::new();
+    }
+    let values = batches
+        .iter()
+        .flat_map(|batch| &batch.records)
+        .filter_map(|record| record.value);
     values
-        .filter(|value| is_framed(value, format))
         .filter_map(|value| wire::confluent(value).ok().map(|(id, _)| id))
         .collect()
 }
 
-/// Takes the framing off. Under `auto`, Confluent's prefix means Avro and an object means JSON; what is neither is
-/// judged by the company it is in.
+/// Takes the framing off.
 pub(crate) fn frame<'a>(
     records: &[(Partition, &'a Record<'a>)],
-    format: Format,
+    format: ValueFormat,
     schemas: &'a HashMap<SchemaId, Resolved>,
 ) -> Framed<'a> {
-    let mut framed =
-        Framed { encoded: Vec::with_capacity(records.len()), places: Vec::with_capacity(records.len()), poison: Vec::new() };
-    let in_avro_company = format == Format::Avro || !schemas.is_empty();
+    let mut framed = Framed {
+        encoded: Vec::with_capacity(records.len()),
+        places: Vec::with_capacity(records.len()),
+        poison: Vec::new(),
+    };
     for (place, (partition, record)) in records.iter().enumerate() {
-        match payload(record.value, format, in_avro_company, schemas) {
+        match payload(record.value, format, schemas) {
             Ok(payload) => {
                 framed.encoded.push(EncodedRecord {
                     partition: *partition,
@@ -104,7 +139,11 @@ pub(crate) fn frame<'a>(
                     timestamp_ms: record.timestamp_ms,
                     timestamp_type: timestamp_type(record.timestamp_type),
                     key: record.key,
-                    headers: record.headers.iter().map(|header| (header.name.as_ref(), header.value)).collect(),
+                    headers: record
+                        .headers
+                        .iter()
+                        .map(|header| (header.name.as_ref(), header.value))
+                        .collect(),
                     payload,
                 });
                 framed.places.push(place);
@@ -117,26 +156,28 @@ pub(crate) fn frame<'a>(
 
 fn payload<'a>(
     value: Option<&'a [u8]>,
-    format: Format,
-    in_avro_company: bool,
+    format: ValueFormat,
     schemas: &'a HashMap<SchemaId, Resolved>,
 ) -> Result<Payload<'a>> {
-    let Some(value) = value else { return Ok(Payload::Tombstone) };
-    let looks_like_json = value.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-    let is_json = match format {
-        Format::Json => true,
-        Format::Avro => false,
-        Format::Auto => !is_framed(value, format) && (looks_like_json || !in_avro_company),
+    let Some(value) = value else {
+        return Ok(Payload::Tombstone);
     };
-    if is_json {
+    if format == ValueFormat::Json {
         return Ok(Payload::Json(value));
     }
     let (id, body) = wire::confluent(value)?;
     match schemas.get(&id) {
-        Some(Ok(schema)) => Ok(Payload::Avro { schema: schema.as_ref(), body }),
+        Some(Ok(schema)) => Ok(Payload::Avro {
+            schema: schema.as_ref(),
+            body,
+        }),
         Some(Err(error)) => Err(again(error)),
-        None => Err(Error::new(ErrorKind::Internal, "use the record's schema", "it was not resolved")
-            .with_context("schema_id", id)),
+        None => Err(Error::new(
+            ErrorKind::Internal,
+            "use the record's schema",
+            "it was not resolved",
+        )
+        .with_context("schema_id", id)),
     }
 }
 
@@ -150,14 +191,6 @@ fn again(error: &Error) -> Error {
         copy = copy.with_hint(hint);
     }
     copy.with_code(error.code().unwrap_or("registry.unsupported_schema"))
-}
-
-fn is_framed(value: &[u8], format: Format) -> bool {
-    match format {
-        Format::Avro => true,
-        Format::Json => false,
-        Format::Auto => value.first() == Some(&0),
-    }
 }
 
 fn timestamp_type(of: TimestampType) -> Option<&'static str> {

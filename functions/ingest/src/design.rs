@@ -8,8 +8,9 @@ use iceberg::spec::{NullOrder, SortDirection, Transform as IcebergTransform};
 
 /// The table that a topic's settings describe.
 pub(crate) fn table_design(settings: &TopicSettings) -> Result<TableDesign> {
-    let frozen = serde_json::to_string(settings)
-        .map_err(|e| Error::new(ErrorKind::Internal, "freeze the topic's settings", e.to_string()).with_source(e))?;
+    let frozen = serde_json::to_string(settings).map_err(|e| {
+        Error::new(ErrorKind::Internal, "freeze the topic's settings", e.to_string()).with_source(e)
+    })?;
     Ok(TableDesign {
         kafka: kafka_columns(settings.kafka_columns),
         partition_by: settings
@@ -21,10 +22,17 @@ pub(crate) fn table_design(settings: &TopicSettings) -> Result<TableDesign> {
             .sort_by
             .iter()
             .map(|field| {
-                let direction =
-                    if field.descending { SortDirection::Descending } else { SortDirection::Ascending };
-                let nulls = if field.nulls_first { NullOrder::First } else { NullOrder::Last };
-                (field.source.clone(), direction, nulls)
+                let direction = if field.descending {
+                    SortDirection::Descending
+                } else {
+                    SortDirection::Ascending
+                };
+                let nulls = if field.nulls_first {
+                    NullOrder::First
+                } else {
+                    NullOrder::Last
+                };
+                (field.source.clone(), transform(field.transform), direction, nulls)
             })
             .collect(),
         properties: HashMap::from([

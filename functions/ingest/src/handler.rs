@@ -6,20 +6,21 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use frazil_codec::{DecodeOptions, Prepared, TargetTable, TimestampRange, prepare};
-use frazil_config::{Config, OnError, TopicSettings};
+use frazil_config::{Config, Format, OnError, TopicSettings};
 use frazil_core::{Error, ErrorKind, Offset, Partition, Result, TopicName, TopicPartition};
 use frazil_kafka::{EventBuffer, Origin, PartitionBatch, Record};
 use frazil_registry::SchemaRegistry;
 use frazil_schema::{Column, FieldMap};
+use frazil_table::plan::SuspendCause;
 use frazil_table::{
-    Cause, Ensured, EventSink, FileSettings, LogName, ParkedEvent, StageRequest, TopicState, WantedColumns, Warehouse,
-    ensure_table, park, stage,
+    Cause, Ensured, EventSink, FileSettings, LogName, ParkedEvent, StageRequest, TopicState, ValueFormat,
+    WantedColumns, Warehouse, ensure_table, park, stage,
 };
 use iceberg::spec::Schema;
 
 use crate::breaker::Breaker;
 use crate::claims::{claims, dead_letter};
-use crate::decode::{Schemas, frame, schema_ids};
+use crate::decode::{Schemas, frame, prevailing_format, schema_ids};
 use crate::design::{kafka_columns, table_design};
 use crate::report::{Failure, IngestReport, TopicOutcome, TopicReport};
 
@@ -32,7 +33,9 @@ pub struct IngestOptions {
 
 impl Default for IngestOptions {
     fn default() -> Self {
-        Self { schema_interval: Duration::from_secs(10) }
+        Self {
+            schema_interval: Duration::from_secs(10),
+        }
     }
 }
 
@@ -72,7 +75,13 @@ impl Ingest {
         registry: Arc<dyn SchemaRegistry>,
         options: IngestOptions,
     ) -> Self {
-        Self { warehouse, config, schemas: Schemas::new(registry), breaker: Breaker::default(), options }
+        Self {
+            warehouse,
+            config,
+            schemas: Schemas::new(registry),
+            breaker: Breaker::default(),
+            options,
+        }
     }
 
     /// Takes a Kafka event as Lambda delivers it. When it answers `Ok`, every record is safe except those from
@@ -91,7 +100,10 @@ impl Ingest {
         let event = buffer.parse(raw)?;
         let mut topics: BTreeMap<&TopicName, Vec<&PartitionBatch<'_>>> = BTreeMap::new();
         for batch in &event.batches {
-            topics.entry(&batch.topic_partition.topic).or_default().push(batch);
+            topics
+                .entry(&batch.topic_partition.topic)
+                .or_default()
+                .push(batch);
         }
         if let Delivery::Parked(parked) = delivery {
             topics.retain(|topic, _| **topic == parked.log.topic);
@@ -100,7 +112,13 @@ impl Ingest {
         for (topic, batches) in topics {
             let settings = self.settings(&event.origin, topic, delivery)?;
             let state = self.warehouse.topic_state(&settings.source, topic).await?;
-            let topic = TopicEvent { settings, state, batches, raw, delivery };
+            let topic = TopicEvent {
+                settings,
+                state,
+                batches,
+                raw,
+                delivery,
+            };
             report.topics.push(self.take(&topic).await?);
         }
         Ok(report)
@@ -129,14 +147,25 @@ impl Ingest {
             return self.park(topic, reason).await;
         }
         let records = topic.records();
-        let schemas = self.schemas.resolve(schema_ids(&topic.batches, topic.settings.format)).await?;
-        let framed = frame(&records, topic.settings.format, &schemas);
-        let mut prepared = prepare(&framed.encoded, topic.decode_options(self.warehouse.environment.now()))?;
+        let format = self.value_format(topic).await?;
+        let schemas = self.schemas.resolve(schema_ids(&topic.batches, format)).await?;
+        let framed = frame(&records, format, &schemas);
+        let mut prepared = prepare(
+            &framed.encoded,
+            topic.decode_options(self.warehouse.environment.now()),
+        )?;
 
-        let mut unreadable: BTreeMap<usize, &Error> =
-            framed.poison.iter().map(|(place, error)| (*place, error)).collect();
+        let mut unreadable: BTreeMap<usize, &Error> = framed
+            .poison
+            .iter()
+            .map(|(place, error)| (*place, error))
+            .collect();
         let undecodable = prepared.take_poison();
-        unreadable.extend(undecodable.iter().map(|poison| (framed.places[poison.index], &poison.error)));
+        unreadable.extend(
+            undecodable
+                .iter()
+                .map(|poison| (framed.places[poison.index], &poison.error)),
+        );
 
         let stops = match self.judge(topic, &records, &unreadable).await? {
             Judged::Go(stops) => stops,
@@ -144,10 +173,35 @@ impl Ingest {
         };
         let is_taken = |place: usize| {
             let (partition, record) = records[place];
-            stops.get(&partition).is_none_or(|stop: &Stop| record.offset < stop.offset)
+            stops
+                .get(&partition)
+                .is_none_or(|stop: &Stop| record.offset < stop.offset)
         };
         prepared.retain(|index| is_taken(framed.places[index]));
         self.stage(topic, &records, &prepared, &unreadable, &stops).await
+    }
+
+    /// How the topic's values are encoded. Under `auto`, what prevails among the first ones is kept in the state.
+    async fn value_format(&self, topic: &TopicEvent<'_>) -> Result<ValueFormat> {
+        match (topic.settings.format, topic.state.value_format) {
+            (Format::Avro, _) => return Ok(ValueFormat::Avro),
+            (Format::Json, _) => return Ok(ValueFormat::Json),
+            (Format::Auto, Some(known)) => return Ok(known),
+            (Format::Auto, None) => {}
+        }
+        let Some(found) = prevailing_format(&topic.batches) else {
+            return Ok(ValueFormat::Json);
+        };
+        let keep = |state: &mut TopicState| {
+            let is_new = state.value_format.is_none();
+            state.value_format.get_or_insert(found);
+            is_new
+        };
+        let state = self
+            .warehouse
+            .change_topic_state(&topic.settings.source, &topic.settings.topic, keep)
+            .await?;
+        Ok(state.value_format.unwrap_or(found))
     }
 
     /// Decides about records that cannot be read: go on (perhaps up to a stop per partition), or suspend and park.
@@ -172,7 +226,10 @@ impl Ingest {
                 let mut stops: BTreeMap<Partition, Stop> = BTreeMap::new();
                 for (place, error) in unreadable {
                     let (partition, record) = records[*place];
-                    let stop = Stop { offset: record.offset, reason: error.to_string() };
+                    let stop = Stop {
+                        offset: record.offset,
+                        reason: error.to_string(),
+                    };
                     stops.entry(partition).or_insert(stop);
                 }
                 if let Some((partition, stop)) = stops.first_key_value() {
@@ -181,7 +238,9 @@ impl Ingest {
                          record, then `frazil topic resume`, or set on_error = \"dead_letter\"",
                         stop.offset, stop.reason
                     );
-                    self.warehouse.suspend(&settings.source, &settings.topic, Cause::Poison, &message).await?;
+                    self.warehouse
+                        .suspend(&settings.source, &settings.topic, Cause::Poison, &message)
+                        .await?;
                 }
                 Ok(Judged::Go(stops))
             }
@@ -201,12 +260,17 @@ impl Ingest {
                         .await?;
                     return Ok(Judged::Go(BTreeMap::new()));
                 }
-                let example = unreadable.first_key_value().map(|(_, error)| error.to_string()).unwrap_or_default();
+                let example = unreadable
+                    .first_key_value()
+                    .map(|(_, error)| error.to_string())
+                    .unwrap_or_default();
                 let message = format!(
                     "too many records cannot be read ({count} of {total} in this event), for example: {example}; fix \
                      it and `frazil topic resume`, or resume with --override-breaker to take them as dead letters"
                 );
-                self.warehouse.suspend(&settings.source, &settings.topic, Cause::Breaker, &message).await?;
+                self.warehouse
+                    .suspend(&settings.source, &settings.topic, Cause::Breaker, &message)
+                    .await?;
                 Ok(Judged::Park(message))
             }
         }
@@ -225,22 +289,46 @@ impl Ingest {
         let design = table_design(settings)?;
         let wanted = Wanted(prepared);
         let interval = self.options.schema_interval;
-        let ensured = ensure_table(&self.warehouse, &settings.table, &wanted, &design, known, interval).await;
+        let ensured = ensure_table(
+            &self.warehouse,
+            &settings.table,
+            &wanted,
+            &design,
+            known,
+            interval,
+        )
+        .await;
         let (table, ledger, schema_changed) = match ensured {
-            Ok(Ensured::Ready { table, ledger, changed }) => (table, ledger, changed),
+            Ok(Ensured::Ready {
+                table,
+                ledger,
+                changed,
+            }) => (table, ledger, changed),
             Ok(Ensured::Refused(changes)) => {
-                let reasons: Vec<String> = changes.iter().map(|change| change.to_error().to_string()).collect();
-                return self.suspend_and_park(topic, Cause::Schema, &reasons.join("; ")).await;
+                let reasons: Vec<String> = changes
+                    .iter()
+                    .map(|change| change.to_error().to_string())
+                    .collect();
+                return self
+                    .suspend_and_park(topic, Cause::Schema, &reasons.join("; "))
+                    .await;
             }
             Err(error) if error.kind() == ErrorKind::Suspended => {
-                return self.suspend_and_park(topic, Cause::TableGone, &error.to_string()).await;
+                let cause = match error.code() {
+                    Some("history") => Cause::Commit(SuspendCause::History),
+                    _ => Cause::TableGone,
+                };
+                return self.suspend_and_park(topic, cause, &error.to_string()).await;
             }
             Err(error) => return Err(error),
         };
         if known.is_none() {
             let uuid = table.metadata.uuid();
-            let add = |state: &mut TopicState| state.tables.insert(settings.table.clone(), uuid) != Some(uuid);
-            self.warehouse.change_topic_state(&settings.source, &settings.topic, add).await?;
+            let add =
+                |state: &mut TopicState| state.tables.insert(settings.table.clone(), uuid) != Some(uuid);
+            self.warehouse
+                .change_topic_state(&settings.source, &settings.topic, add)
+                .await?;
         }
         let target = TargetTable {
             schema: table.metadata.current_schema(),
@@ -249,9 +337,14 @@ impl Ingest {
             topic: &settings.topic,
             epoch: topic.state.epoch,
         };
-        let rows = if prepared.rows().len() == 0 { None } else { Some(prepared.to_batch(&target)?) };
+        let rows = if prepared.rows().len() == 0 {
+            None
+        } else {
+            Some(prepared.to_batch(&target)?)
+        };
 
-        let offsets: BTreeMap<Partition, Offset> = stops.iter().map(|(of, stop)| (*of, stop.offset)).collect();
+        let offsets: BTreeMap<Partition, Offset> =
+            stops.iter().map(|(of, stop)| (*of, stop.offset)).collect();
         let mut letters = Vec::new();
         let mut per_partition: BTreeMap<Partition, u64> = BTreeMap::new();
         for (place, error) in unreadable {
@@ -274,7 +367,10 @@ impl Ingest {
         report.failures = stops
             .iter()
             .map(|(partition, stop)| Failure {
-                topic_partition: TopicPartition { topic: settings.topic.clone(), partition: *partition },
+                topic_partition: TopicPartition {
+                    topic: settings.topic.clone(),
+                    partition: *partition,
+                },
                 offset: stop.offset,
                 reason: stop.reason.clone(),
             })
@@ -304,8 +400,15 @@ impl Ingest {
         Ok(report)
     }
 
-    async fn suspend_and_park(&self, topic: &TopicEvent<'_>, cause: Cause, message: &str) -> Result<TopicReport> {
-        self.warehouse.suspend(&topic.settings.source, &topic.settings.topic, cause, message).await?;
+    async fn suspend_and_park(
+        &self,
+        topic: &TopicEvent<'_>,
+        cause: Cause,
+        message: &str,
+    ) -> Result<TopicReport> {
+        self.warehouse
+            .suspend(&topic.settings.source, &topic.settings.topic, cause, message)
+            .await?;
         self.park(topic, message).await
     }
 
@@ -318,11 +421,16 @@ impl Ingest {
                 .with_context("event", parked.id)
                 .with_hint("it stays parked until the topic runs"));
         }
-        let claims = topic.batches.iter().map(|batch| (batch.topic_partition.partition, batch.range()));
+        let claims = topic
+            .batches
+            .iter()
+            .map(|batch| (batch.topic_partition.partition, batch.range()));
         let claims: Vec<_> = claims.collect();
         let event = Bytes::copy_from_slice(topic.raw);
         park(&self.warehouse, &topic.log(), event, Some(&claims)).await?;
-        Ok(topic.report(TopicOutcome::Parked { reason: reason.to_owned() }))
+        Ok(topic.report(TopicOutcome::Parked {
+            reason: reason.to_owned(),
+        }))
     }
 }
 
@@ -333,10 +441,14 @@ impl EventSink for Ingest {
         // What was not taken is only in the parked event: it must stay.
         match report.topics.iter().flat_map(|topic| &topic.failures).next() {
             None => Ok(()),
-            Some(failure) => Err(Error::new(ErrorKind::Suspended, "take a parked event", failure.reason.clone())
-                .with_context("topic_partition", &failure.topic_partition)
-                .with_context("offset", failure.offset)
-                .with_hint("it stays parked until the topic runs")),
+            Some(failure) => Err(Error::new(
+                ErrorKind::Suspended,
+                "take a parked event",
+                failure.reason.clone(),
+            )
+            .with_context("topic_partition", &failure.topic_partition)
+            .with_context("offset", failure.offset)
+            .with_hint("it stays parked until the topic runs")),
         }
     }
 }
@@ -373,7 +485,10 @@ impl<'a> TopicEvent<'a> {
     fn decode_options(&self, now: frazil_core::TimestampMs) -> DecodeOptions {
         let (first_micros, last_micros) = self.settings.timestamp_range.micros(now);
         DecodeOptions {
-            timestamp_range: TimestampRange { first_micros, last_micros },
+            timestamp_range: TimestampRange {
+                first_micros,
+                last_micros,
+            },
             max_columns: self.settings.max_columns as usize,
         }
     }

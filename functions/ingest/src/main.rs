@@ -16,27 +16,44 @@ use serde_json::value::RawValue;
 async fn main() -> Result<(), lambda_runtime::Error> {
     let environment = system_environment();
     let settings = Settings::from_process()?;
-    start_logs(LogFormat::Json, settings.log.as_deref().unwrap_or("info"), &environment)?;
+    start_logs(
+        LogFormat::Json,
+        settings.log.as_deref().unwrap_or("info"),
+        &environment,
+    )?;
     let config = match &settings.config {
         Some(path) => Config::load(path)?,
         None => Config::default(),
     };
-    let directory = settings.warehouse.as_deref().or(config.warehouse()).ok_or_else(|| {
-        Error::new(ErrorKind::Invalid, "start", "no warehouse is named").with_hint("set FRAZIL_WAREHOUSE")
-    })?;
-    let schemas = settings.schemas.as_deref().or(config.schemas()).unwrap_or(directory);
+    let directory = settings
+        .warehouse
+        .as_deref()
+        .or(config.warehouse())
+        .ok_or_else(|| {
+            Error::new(ErrorKind::Invalid, "start", "no warehouse is named").with_hint("set FRAZIL_WAREHOUSE")
+        })?;
+    let schemas = settings
+        .schemas
+        .as_deref()
+        .or(config.schemas())
+        .unwrap_or(directory);
     let registry = Arc::new(CachedRegistry::new(DirectoryRegistry::new(schemas)));
     let warehouse = open_warehouse(directory, &environment)?;
     let ingest = Ingest::new(warehouse, Arc::new(config), registry, IngestOptions::default());
     let ingest = &ingest;
     run(service_fn(move |event: LambdaEvent<Box<RawValue>>| async move {
         let report = ingest.handle(event.payload.get().as_bytes()).await;
-        report.and_then(|report| answer(&report, false)).map_err(diagnostic)
+        report
+            .and_then(|report| answer(&report, false))
+            .map_err(diagnostic)
     }))
     .await
 }
 
 /// Lambda's form of an error: its type is what to do about it.
 fn diagnostic(error: Error) -> Diagnostic {
-    Diagnostic { error_type: error.kind().to_string(), error_message: error.to_string() }
+    Diagnostic {
+        error_type: error.kind().to_string(),
+        error_message: error.to_string(),
+    }
 }

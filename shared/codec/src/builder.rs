@@ -274,7 +274,7 @@ impl Builder {
                     .iter_mut()
                     .map(Self::finish)
                     .collect::<Result<Vec<_>, _>>()?;
-                let fields: Fields = arrays.iter().map(|array| stand_in(array)).collect();
+                let fields: Fields = arrays.iter().map(stand_in).collect();
                 Arc::new(StructArray::try_new_with_length(fields, arrays, nulls, len)?)
             }
             Values::List(items) => {

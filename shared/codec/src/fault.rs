@@ -37,7 +37,7 @@ impl Fault {
         self
     }
 
-    pub(crate) fn into_error(self: Box<Self>) -> Error {
+    pub(crate) fn into_error(self) -> Error {
         let mut path = String::new();
         for step in self.path.iter().rev() {
             if !path.is_empty() && step != "[]" {

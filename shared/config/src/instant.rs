@@ -45,12 +45,6 @@ impl InstantRange {
         last: Instant::AtMicros(253_402_300_799_999_999),
     };
 
-    /// 1970 to 365 days from now: one clock that is wrong does not make thousands of partitions.
-    pub const SINCE_1970_TO_NEXT_YEAR: Self = Self {
-        first: Instant::AtMicros(0),
-        last: Instant::FromNowMs(365 * 86_400_000),
-    };
-
     /// Whether the range can hold anything. Of an end that moves with the clock only the kind is known.
     pub(crate) fn is_forward(self) -> bool {
         match (self.first, self.last) {
@@ -215,10 +209,11 @@ mod tests {
     #[test]
     fn a_distance_counts_from_the_moment_of_the_decision() {
         let now = TimestampMs(1_000);
-        assert_eq!(
-            InstantRange::SINCE_1970_TO_NEXT_YEAR.micros(now),
-            (0, 31_536_001_000_000)
-        );
+        let range = InstantRange {
+            first: Instant::AtMicros(0),
+            last: Instant::FromNowMs(365 * 86_400_000),
+        };
+        assert_eq!(range.micros(now), (0, 31_536_001_000_000));
         assert_eq!(
             InstantRange::YEARS_1_TO_9999.micros(now),
             (-62_135_596_800_000_000, 253_402_300_799_999_999)

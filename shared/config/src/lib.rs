@@ -48,4 +48,4 @@ pub use instant::{Instant, InstantRange};
 pub use kafka_columns::KafkaColumns;
 pub use layout::{PartitionField, SortField, Transform};
 pub use source::Source;
-pub use topic::{Breaker, ColumnCase, Format, OnError, Retention, SchemaSource, Start, TopicSettings};
+pub use topic::{Breaker, ColumnCase, Format, OnError, Retention, SchemaSource, TopicSettings};

@@ -95,16 +95,12 @@ pub(crate) fn resolve(
         timestamp_range: layers
             .get(|keys| &keys.timestamp_range)
             .unwrap_or(InstantRange::YEARS_1_TO_9999),
-        partition_range: layers
-            .get(|keys| &keys.partition_range)
-            .unwrap_or(InstantRange::SINCE_1970_TO_NEXT_YEAR),
         on_error: layers.get(|keys| &keys.on_error).unwrap_or_default(),
         breaker: layers.breaker(),
         freshness_ms: layers
             .get(|keys| &keys.freshness)
             .unwrap_or(crate::DurationMs(DEFAULT_FRESHNESS_MS)),
         retention: layers.retention(),
-        start: layers.get(|keys| &keys.start).unwrap_or_default(),
         backfill: layers.get(|keys| &keys.backfill).unwrap_or_default(),
     })
 }

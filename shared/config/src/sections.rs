@@ -7,7 +7,7 @@ use crate::instant::{InstantRange, WrittenInstant};
 use crate::layout::{PartitionField, SortField, column_name};
 use crate::reader::{Keys, LaterKey, Section};
 use crate::source::{broker_address, cluster_arn};
-use crate::topic::{ColumnCase, Format, OnError, SchemaSource, Start};
+use crate::topic::{ColumnCase, Format, OnError, SchemaSource};
 
 /// Most fields of a partition spec or sort order: each multiplies the files that one event makes.
 const MAX_LAYOUT_FIELDS: usize = 8;
@@ -258,9 +258,6 @@ pub(crate) struct TopicKeys {
     /// or distances such as `"now+365d"`.
     #[cfg_attr(test, schemars(with = "Option<[WrittenInstant; 2]>", extend("default" = ["0001-01-01", "9999-12-31"])))]
     pub(crate) timestamp_range: Read<InstantRange>,
-    /// The instants that make partitions, first and last; rows with others go to the null partition.
-    #[cfg_attr(test, schemars(with = "Option<[WrittenInstant; 2]>", extend("default" = ["1970-01-01", "now+365d"])))]
-    pub(crate) partition_range: Read<InstantRange>,
     /// What becomes of a record that cannot be read: `dead_letter` stores it in TABLE_dead_letters, `suspend` stops
     /// the topic until somebody decides (what arrives meanwhile is kept), `skip` counts and forgets it.
     #[cfg_attr(test, schemars(extend("default" = "dead_letter")))]
@@ -272,10 +269,6 @@ pub(crate) struct TopicKeys {
     pub(crate) freshness: Read<DurationMs>,
     /// How long the table's past is kept.
     pub(crate) retention: RetentionSection,
-    /// `earliest`: the table begins with the first record that Kafka has. `live`: it begins with the first record
-    /// that arrives, and everything before is a hole that may be filled later.
-    #[cfg_attr(test, schemars(extend("default" = "earliest")))]
-    pub(crate) start: Read<Start>,
     /// Whether what arrives may fill holes that are older than an hour.
     #[cfg_attr(test, schemars(extend("default" = false)))]
     pub(crate) backfill: Read<bool>,
@@ -294,17 +287,16 @@ impl TopicKeys {
         "event_time",
         "sort_by",
         "timestamp_range",
-        "partition_range",
         "on_error",
         "breaker",
         "freshness",
         "retention",
-        "start",
         "backfill",
     ];
 
     const LATER: &[LaterKey] = &[
         ("fields", "settings per field"),
+        ("partition_range", "a bound on partition values"),
         ("key_fields", "columns of the key's fields"),
         ("key_format", "columns of the key's fields"),
         ("mode", "upsert"),
@@ -349,7 +341,6 @@ impl TopicKeys {
             event_time,
             sort_by: section.read_list("sort_by", MAX_LAYOUT_FIELDS),
             timestamp_range: read_range(section, "timestamp_range"),
-            partition_range: read_range(section, "partition_range"),
             on_error: section.read("on_error"),
             breaker: section
                 .section("breaker", &BREAKER_KEYS)
@@ -361,7 +352,6 @@ impl TopicKeys {
                 .section("retention", &RETENTION_KEYS)
                 .map(RetentionSection::read)
                 .unwrap_or_default(),
-            start: section.read("start"),
             backfill: section.read("backfill"),
         }
     }

@@ -33,8 +33,6 @@ pub struct TopicSettings {
     pub sort_by: Vec<SortField>,
     /// Instants outside make a record poison.
     pub timestamp_range: InstantRange,
-    /// Instants outside go to the null partition.
-    pub partition_range: InstantRange,
     /// What becomes of a record that cannot be read.
     pub on_error: OnError,
     /// When too many of them suspend the topic; used with [`OnError::DeadLetter`].
@@ -43,8 +41,6 @@ pub struct TopicSettings {
     pub freshness_ms: DurationMs,
     /// How long the table's past is kept.
     pub retention: Retention,
-    /// Where the table's history begins.
-    pub start: Start,
     /// Whether ranges that arrive may fill old holes.
     pub backfill: bool,
 }
@@ -110,18 +106,6 @@ choice! {
         Suspend = "suspend",
         /// It is counted, logged and gone.
         Skip = "skip",
-    }
-    later {}
-}
-
-choice! {
-    /// Where the table's history begins.
-    pub enum Start {
-        /// With the first record that Kafka still has: what arrives late from before is a question.
-        #[default]
-        Earliest = "earliest",
-        /// With the first record that arrives: everything before it is a hole that may be filled later.
-        Live = "live",
     }
     later {}
 }

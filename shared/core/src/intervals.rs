@@ -30,16 +30,12 @@ impl IntervalSet {
     /// Whether the offset is in the set.
     pub fn contains(&self, offset: Offset) -> bool {
         let at = self.ranges.partition_point(|range| range.last() < offset);
-        self.ranges
-            .get(at)
-            .is_some_and(|range| range.contains(offset))
+        self.ranges.get(at).is_some_and(|range| range.contains(offset))
     }
 
     /// Whether every offset of the range is in the set.
     pub fn covers(&self, range: OffsetRange) -> bool {
-        let at = self
-            .ranges
-            .partition_point(|known| known.last() < range.first());
+        let at = self.ranges.partition_point(|known| known.last() < range.first());
         self.ranges
             .get(at)
             .is_some_and(|known| known.first() <= range.first() && range.last() <= known.last())
@@ -47,12 +43,8 @@ impl IntervalSet {
 
     /// Adds the range; ranges that touch become one.
     pub fn insert(&mut self, range: OffsetRange) {
-        let from = self
-            .ranges
-            .partition_point(|known| known.next() < range.first());
-        let to = self
-            .ranges
-            .partition_point(|known| known.first() <= range.next());
+        let from = self.ranges.partition_point(|known| known.next() < range.first());
+        let to = self.ranges.partition_point(|known| known.first() <= range.next());
         let mut merged = range;
         if let Some(touched) = self.ranges.get(from..to).filter(|touched| !touched.is_empty()) {
             let first = merged.first().min(touched[0].first());
@@ -64,12 +56,8 @@ impl IntervalSet {
 
     /// Removes the range's offsets.
     pub fn remove(&mut self, range: OffsetRange) {
-        let from = self
-            .ranges
-            .partition_point(|known| known.last() < range.first());
-        let to = self
-            .ranges
-            .partition_point(|known| known.first() <= range.last());
+        let from = self.ranges.partition_point(|known| known.last() < range.first());
+        let to = self.ranges.partition_point(|known| known.first() <= range.last());
         if from >= to {
             return;
         }
@@ -80,9 +68,7 @@ impl IntervalSet {
 
     /// The offsets of the range that are in the set, ascending.
     pub fn intersect(&self, range: OffsetRange) -> Vec<OffsetRange> {
-        let from = self
-            .ranges
-            .partition_point(|known| known.last() < range.first());
+        let from = self.ranges.partition_point(|known| known.last() < range.first());
         self.ranges[from..]
             .iter()
             .map_while(|known| known.intersect(range))

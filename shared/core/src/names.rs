@@ -95,10 +95,7 @@ impl TableName {
 
     /// The table that takes this table's dead letters.
     pub fn dead_letters(&self) -> Result<Self> {
-        Self::new(
-            self.namespace.as_str(),
-            &format!("{}_dead_letters", self.table),
-        )
+        Self::new(self.namespace.as_str(), &format!("{}_dead_letters", self.table))
     }
 }
 

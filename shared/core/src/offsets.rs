@@ -5,9 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, ErrorKind, Result, TopicName};
 
 /// A position in a Kafka partition, from 0.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Offset(pub i64);
 
@@ -28,9 +26,7 @@ impl fmt::Display for Offset {
 }
 
 /// A Kafka partition number.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Partition(pub i32);
 
@@ -41,9 +37,7 @@ impl fmt::Display for Partition {
 }
 
 /// Counts the lives of a topic: one more whenever a person says “this is a new log”.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Epoch(pub i32);
 
@@ -61,9 +55,7 @@ impl fmt::Display for Epoch {
 }
 
 /// The id that a schema registry gave a schema.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SchemaId(pub u32);
 

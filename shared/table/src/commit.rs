@@ -15,7 +15,7 @@ use crate::layout::{LogName, Shelf};
 use crate::ledger::Ledger;
 use crate::metadata::{commit_time, rebuild, write_metadata};
 use crate::outbox;
-use crate::plan::{CommitPlan, MAX_TAKEN, SuspendCause, Suspension, Take, Waiting};
+use crate::plan::{CommitPlan, Content, MAX_TAKEN, SuspendCause, Suspension, Take, Waiting};
 use crate::properties;
 use crate::sabotage::{self, Break};
 use crate::snapshot::{FilesBySpec, SnapshotRetention, WrittenManifests, spec_of, stage_append};
@@ -26,6 +26,7 @@ use crate::warehouse::{Warehouse, iceberg_error};
 mod change;
 mod history;
 mod listing;
+mod metadata_log;
 mod survey;
 
 pub use change::change_ledger;
@@ -46,6 +47,8 @@ pub struct CommitSettings {
     pub max_taken: usize,
     /// Which snapshots stay.
     pub snapshots: SnapshotRetention,
+    /// How long a metadata.json that was replaced stays: a reader or a mirror may hold it.
+    pub keep_metadata_for: Duration,
 }
 
 impl Default for CommitSettings {
@@ -53,6 +56,7 @@ impl Default for CommitSettings {
         Self {
             max_taken: MAX_TAKEN,
             snapshots: SnapshotRetention::default(),
+            keep_metadata_for: Duration::from_secs(6 * 3_600),
         }
     }
 }
@@ -66,6 +70,8 @@ pub struct CommitReport {
     pub dropped: Vec<(Uuid, Judgement)>,
     /// Descriptors moved aside, and why.
     pub quarantined: Vec<(Uuid, String)>,
+    /// Descriptors that cannot be read, and why: they stop their partitions.
+    pub unreadable: Vec<(Uuid, String)>,
     /// Topics that a person must decide about.
     pub suspended: Vec<Suspension>,
     /// Claims that stay pending.
@@ -158,6 +164,8 @@ struct StagedCommit {
     location: String,
     metadata: iceberg::spec::TableMetadata,
     committed: Committed,
+    /// Metadata files that nothing refers to any more once this is committed.
+    outlived: Vec<String>,
 }
 
 impl Round<'_> {
@@ -187,7 +195,7 @@ impl Round<'_> {
             }
             let staged = self.stage(&known, &plan).await?;
             if sabotage::is(Break::DeletedBeforeSwap) {
-                self.delete_settled(&known, &plan).await?;
+                self.delete_settled(&known, &plan, &[]).await?;
             }
             let table = &known.table;
             let swap =
@@ -204,7 +212,7 @@ impl Round<'_> {
                         };
                         change_ledger(self.warehouse, self.name, named).await?;
                     }
-                    self.finish(&known, &plan, Some(staged.committed)).await?;
+                    self.finish(&known, &plan, Some(staged)).await?;
                     return Ok(true);
                 }
                 Err(_) if sabotage::is(Break::LostAnswerIsFailure) => {
@@ -212,7 +220,7 @@ impl Round<'_> {
                 }
                 Err(error) if self.has_landed(&staged).await? => {
                     tracing::info!(table = %self.name, %error, "swap landed although its answer did not say so");
-                    self.finish(&known, &plan, Some(staged.committed)).await?;
+                    self.finish(&known, &plan, Some(staged)).await?;
                     return Ok(true);
                 }
                 Err(error) => {
@@ -335,6 +343,9 @@ impl Round<'_> {
                 .map_or(0, |s| s.sequence_number());
         }
         let (ledger_location, mut properties) = write_ledger(self.warehouse, &ledger).await?;
+        let keep_for = self.settings.keep_metadata_for;
+        let length = metadata_log::length(&table.metadata, now, keep_for).to_string();
+        properties.insert(metadata_log::LENGTH_PROPERTY.to_owned(), length);
         if sabotage::is(Break::LedgerOutsideSwap) {
             properties.clear();
         }
@@ -366,10 +377,12 @@ impl Round<'_> {
             dead_letters: letters,
             descriptors: plan.take.len() as u64,
         };
+        let outlived = metadata_log::outlived(&table.metadata, &metadata, now, keep_for);
         Ok(StagedCommit {
             location,
             metadata,
             committed,
+            outlived,
         })
     }
 
@@ -442,12 +455,12 @@ impl Round<'_> {
         &mut self,
         known: &Survey,
         plan: &CommitPlan,
-        committed: Option<Committed>,
+        staged: Option<StagedCommit>,
     ) -> Result<()> {
         let uuid = known.table.metadata.uuid();
         // Also for what an earlier run committed and did not note, if it crashed: once the descriptors are gone, the
         // mark is all that shows a pointer which falls back behind that commit.
-        let seen = committed.as_ref().map(|committed| committed.commit);
+        let seen = staged.as_ref().map(|staged| staged.committed.commit);
         let seen = seen.or((!plan.settled.is_empty()).then_some(known.written.commit));
         if let Some(seen) = seen {
             for state in known.states.values() {
@@ -455,19 +468,30 @@ impl Round<'_> {
                 self.warehouse.raise_high_water(source, topic, uuid, seen).await?;
             }
         }
-        self.delete_settled(known, plan).await?;
+        let outlived = staged.as_ref().map(|staged| staged.outlived.as_slice());
+        self.delete_settled(known, plan, outlived.unwrap_or_default())
+            .await?;
         self.report.dropped.extend(plan.dropped.iter().copied());
         self.report.quarantined.extend(plan.quarantine.iter().cloned());
         self.report.suspended.extend(plan.suspend.iter().cloned());
         self.report.waiting.clone_from(&plan.waiting);
-        self.report.commits.extend(committed);
+        let unreadable = known
+            .descriptors
+            .iter()
+            .filter_map(|listed| match &listed.content {
+                Content::Unreadable { reason, .. } => Some((listed.id, reason.clone())),
+                Content::Read(_) => None,
+            });
+        self.report.unreadable = unreadable.collect();
+        self.report.commits.extend(staged.map(|staged| staged.committed));
         Ok(())
     }
 
-    async fn delete_settled(&self, known: &Survey, plan: &CommitPlan) -> Result<()> {
+    /// Deletes descriptors that are settled, and metadata files that nothing refers to any more.
+    async fn delete_settled(&self, known: &Survey, plan: &CommitPlan, outlived: &[String]) -> Result<()> {
         let uuid = known.table.metadata.uuid();
         let settled: HashSet<&Uuid> = plan.settled.iter().collect();
-        let locations: Vec<String> = known
+        let mut locations: Vec<String> = known
             .descriptors
             .iter()
             .filter(|listed| settled.contains(&listed.id))
@@ -477,6 +501,7 @@ impl Round<'_> {
                     .descriptor(Shelf::Pending, uuid, &listed.log, listed.id)
             })
             .collect();
+        locations.extend(outlived.iter().cloned());
         if locations.is_empty() {
             return Ok(());
         }

@@ -35,8 +35,8 @@ pub struct TableDesign {
     pub kafka: KafkaColumns,
     /// Columns and transforms of the partition spec.
     pub partition_by: Vec<(String, Transform)>,
-    /// Columns, directions and the place of nulls of the sort order.
-    pub sort_by: Vec<(String, SortDirection, NullOrder)>,
+    /// Columns, transforms, directions and the place of nulls of the sort order.
+    pub sort_by: Vec<(String, Transform, SortDirection, NullOrder)>,
     /// Further table properties: topic, source, the frozen settings.
     pub properties: HashMap<String, String>,
 }
@@ -143,7 +143,13 @@ fn evolution(
     let metadata = &table.metadata;
     let lists = wanted.columns(Some((metadata.current_schema().as_ref(), &ledger.fields)));
     let lists: Vec<&[Column]> = lists.iter().map(AsRef::as_ref).collect();
-    evolve(Some(metadata.current_schema()), metadata.last_column_id(), &ledger.fields, &lists, kafka)
+    evolve(
+        Some(metadata.current_schema()),
+        metadata.last_column_id(),
+        &ledger.fields,
+        &lists,
+        kafka,
+    )
 }
 
 /// Waits until the last schema change is `interval` old, with jitter; says whether it waited.
@@ -268,10 +274,10 @@ fn partition_spec(schema: &Schema, design: &TableDesign) -> Result<UnboundPartit
 
 fn sort_order(schema: &Schema, design: &TableDesign) -> Result<SortOrder> {
     let mut order = SortOrder::builder();
-    for (column, direction, null_order) in &design.sort_by {
+    for (column, transform, direction, null_order) in &design.sort_by {
         let field = SortField::builder()
             .source_id(source_column(schema, column, "sort")?)
-            .transform(Transform::Identity)
+            .transform(*transform)
             .direction(*direction)
             .null_order(*null_order)
             .build();

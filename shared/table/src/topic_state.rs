@@ -38,12 +38,26 @@ pub struct TopicState {
     /// Per table, the highest commit number seen: a pointer that falls back together with its ledger shows here.
     #[serde(default)]
     pub high_water: BTreeMap<Uuid, u64>,
+    /// What `format = "auto"` found when the first values came. It stays: how a record is read must not depend on the
+    /// company in which it is delivered again.
+    #[serde(default)]
+    pub value_format: Option<ValueFormat>,
     /// Whether resume asked the breaker to let the next trip pass.
     #[serde(default)]
     pub breaker_override: bool,
     /// The adoption of a new life that is under way, or the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adoption: Option<Adoption>,
+}
+
+/// How a topic's values are encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueFormat {
+    /// Avro behind Confluent's prefix.
+    Avro,
+    /// One JSON object per record.
+    Json,
 }
 
 /// A suspension and its reason.
@@ -117,6 +131,7 @@ impl TopicState {
             replay_until: None,
             tables: BTreeMap::new(),
             high_water: BTreeMap::new(),
+            value_format: None,
             breaker_override: false,
             adoption: None,
         }

@@ -123,11 +123,18 @@ impl Warehouse {
     }
 }
 
-/// Turns an iceberg error into ours; a storage error inside keeps its kind, since it knows whether to try again.
+/// Turns an iceberg error into ours; a storage error inside says what happened and keeps its kind, since it knows
+/// whether to try again.
 pub(crate) fn iceberg_error(operation: &'static str, error: iceberg::Error) -> Error {
-    let kind = match storage_error(&error) {
-        Some(inner) => inner.kind(),
-        None => ErrorKind::Internal,
+    let Some(inner) = storage_error(&error) else {
+        return Error::new(ErrorKind::Internal, operation, error.message().to_owned()).with_source(error);
     };
-    Error::new(kind, operation, error.message().to_owned()).with_source(error)
+    let mut told = Error::new(inner.kind(), operation, inner.message().to_owned());
+    for (key, value) in inner.context() {
+        told = told.with_context(key, value);
+    }
+    if let Some(hint) = inner.hint() {
+        told = told.with_hint(hint);
+    }
+    told.with_source(error)
 }

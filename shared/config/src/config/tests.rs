@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::{
     Breaker, ColumnCase, Config, DurationMs, Format, Instant, InstantRange, KafkaColumns, OnError,
-    PartitionField, Retention, SchemaSource, SortField, Start, TopicSettings, Transform,
+    PartitionField, Retention, SchemaSource, SortField, TopicSettings, Transform,
 };
 
 fn parse(text: &str) -> Config {
@@ -62,7 +62,6 @@ fn without_a_file_every_topic_has_a_table() {
         partition_by: kafka_timestamp_by_day(),
         sort_by: vec![],
         timestamp_range: InstantRange::YEARS_1_TO_9999,
-        partition_range: InstantRange::SINCE_1970_TO_NEXT_YEAR,
         on_error: OnError::DeadLetter,
         breaker: Breaker {
             share: 0.05,
@@ -75,7 +74,6 @@ fn without_a_file_every_topic_has_a_table() {
             snapshot_min_age_ms: DurationMs(3_600_000),
             metadata_ms: DurationMs(21_600_000),
         },
-        start: Start::Earliest,
         backfill: false,
     };
     assert_eq!(settings, expected);
@@ -112,12 +110,10 @@ fn every_key_is_heard() {
         partition_by = ["day(created_at)", "bucket(16, customer)"]
         sort_by = ["customer desc"]
         timestamp_range = [2000-01-01, 2099-12-31T23:59:59Z]
-        partition_range = ["now-30d", "now+1d"]
         on_error = "dead_letter"
         breaker = { share = 0.5, minimum = 3, window = "1h" }
         freshness = "5m"
         retention = { snapshot_min_age = "2h", metadata = "1d" }
-        start = "live"
         backfill = true
         "#,
     );
@@ -161,10 +157,6 @@ fn every_key_is_heard() {
                 first: Instant::AtMicros(946_684_800_000_000),
                 last: Instant::AtMicros(4_102_444_799_000_000),
             },
-            partition_range: InstantRange {
-                first: Instant::FromNowMs(-2_592_000_000),
-                last: Instant::FromNowMs(86_400_000),
-            },
             on_error: OnError::DeadLetter,
             breaker: Breaker {
                 share: 0.5,
@@ -177,7 +169,6 @@ fn every_key_is_heard() {
                 snapshot_min_age_ms: DurationMs(7_200_000),
                 metadata_ms: DurationMs(86_400_000),
             },
-            start: Start::Live,
             backfill: true,
         }
     );

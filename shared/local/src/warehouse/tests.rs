@@ -2,7 +2,7 @@ use std::thread;
 
 use bytes::Bytes;
 use frazil_core::ErrorKind;
-use frazil_table::system_environment;
+use frazil_table::{StateStore, system_environment};
 
 use super::*;
 

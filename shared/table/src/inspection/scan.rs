@@ -7,7 +7,7 @@ use arrow_select::take::take_record_batch;
 use frazil_core::{Error, ErrorKind, Result};
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use iceberg::scan::FileScanTask;
-use iceberg::spec::SchemaRef;
+use iceberg::spec::{ListType, MapType, NestedField, NestedFieldRef, Schema, SchemaRef, StructType, Type};
 use iceberg::table::Table;
 use iceberg::{Runtime, TableIdent};
 
@@ -181,7 +181,17 @@ impl RowScan {
             scan = scan.snapshot_id(id);
         }
         let scan = scan.with_concurrency_limit(4).build().map_err(failed)?;
-        Ok(scan.plan_files().await.map_err(failed)?.map_err(failed).boxed())
+        let schema = match scan.snapshot() {
+            Some(snapshot) => snapshot.schema(self.table.metadata()).map_err(failed)?,
+            None => self.table.current_schema_ref(),
+        };
+        let schema = Arc::new(without_docs(&schema)?);
+        let files = scan.plan_files().await.map_err(failed)?;
+        let files = files.map_ok(move |mut file| {
+            file.schema = schema.clone();
+            file
+        });
+        Ok(files.map_err(failed).boxed())
     }
 
     /// The rows of these files, in their order.
@@ -205,6 +215,33 @@ impl RowScan {
             .map_err(|e| iceberg_error(READ, e))?;
         Ok(read.stream().map_err(|e| iceberg_error(READ, e)).boxed())
     }
+}
+
+/// The schema without its documentation. iceberg 0.10 compares the Arrow types of file and table with all they carry,
+/// and a nested field with a doc, which Parquet does not hold, makes it refuse the file.
+fn without_docs(schema: &Schema) -> Result<Schema> {
+    let fields = schema.as_struct().fields().iter().map(undocumented);
+    Schema::builder()
+        .with_schema_id(schema.schema_id())
+        .with_identifier_field_ids(schema.identifier_field_ids())
+        .with_fields(fields)
+        .build()
+        .map_err(|e| iceberg_error(READ, e))
+}
+
+fn undocumented(field: &NestedFieldRef) -> NestedFieldRef {
+    let mut field = NestedField::clone(field);
+    field.doc = None;
+    field.field_type = Box::new(match *field.field_type {
+        Type::Primitive(primitive) => Type::Primitive(primitive),
+        Type::Struct(of) => Type::Struct(StructType::new(of.fields().iter().map(undocumented).collect())),
+        Type::List(of) => Type::List(ListType::new(undocumented(&of.element_field))),
+        Type::Map(of) => Type::Map(MapType::new(
+            undocumented(&of.key_field),
+            undocumented(&of.value_field),
+        )),
+    });
+    Arc::new(field)
 }
 
 /// Names of the columns that say which record a row is: epoch, partition, offset. None in a table that is not ours.
@@ -254,4 +291,49 @@ fn in_order(batches: &[RecordBatch], order: &[String]) -> Result<Option<RecordBa
 
 fn arrow_failed(error: arrow_schema::ArrowError) -> Error {
     Error::new(ErrorKind::Internal, READ, error.to_string()).with_source(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use iceberg::spec::PrimitiveType;
+
+    use super::*;
+
+    #[test]
+    fn documentation_goes_at_every_level_and_ids_stay() {
+        let long = |id: i32, name: &str| {
+            Arc::new(NestedField::optional(id, name, Type::Primitive(PrimitiveType::Long)).with_doc("d"))
+        };
+        let of = |fields| Type::Struct(StructType::new(fields));
+        let list = Type::List(ListType::new(Arc::new(NestedField::list_element(
+            5,
+            of(vec![long(6, "a")]),
+            false,
+        ))));
+        let map = Type::Map(MapType::new(
+            Arc::new(NestedField::map_key_element(
+                8,
+                Type::Primitive(PrimitiveType::String),
+            )),
+            Arc::new(NestedField::map_value_element(9, of(vec![long(10, "b")]), false)),
+        ));
+        let schema = Schema::builder()
+            .with_schema_id(3)
+            .with_fields([
+                long(1, "id"),
+                Arc::new(NestedField::optional(2, "s", of(vec![long(3, "n")])).with_doc("d")),
+                Arc::new(NestedField::optional(4, "l", list)),
+                Arc::new(NestedField::optional(7, "m", map)),
+            ])
+            .build()
+            .unwrap();
+        let json = serde_json::to_string(&without_docs(&schema).unwrap()).unwrap();
+        assert!(serde_json::to_string(&schema).unwrap().contains("\"doc\""));
+        assert!(!json.contains("\"doc\""), "{json}");
+        let stripped = without_docs(&schema).unwrap();
+        for (id, name) in [(3, "s.n"), (6, "l.element.a"), (10, "m.value.b")] {
+            assert_eq!(stripped.name_by_field_id(id), Some(name));
+        }
+        assert_eq!(stripped.schema_id(), 3);
+    }
 }

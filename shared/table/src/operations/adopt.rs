@@ -73,6 +73,9 @@ pub struct AdoptOptions {
     /// No invocation that began before the suspension runs any more: do not wait. To be said on one machine only,
     /// where a person can see it.
     pub no_invocation_alive: bool,
+    /// The life that is to begin: a call that comes after it has begun does nothing. Without it, each call of a topic
+    /// that is not being adopted begins another life.
+    pub into: Option<Epoch>,
     /// Which log everything unclear belongs to.
     pub unclear: Option<Life>,
 }
@@ -142,6 +145,12 @@ pub async fn adopt(
     options: AdoptOptions,
 ) -> Result<AdoptProgress> {
     let state = begin(warehouse, source, topic, options).await?;
+    if has_begun(&state, options) {
+        return Ok(AdoptProgress::Done(Adopted {
+            epoch: state.epoch,
+            ..Adopted::default()
+        }));
+    }
     let Some(adoption) = state.adoption.clone() else {
         return Err(interrupted(topic));
     };
@@ -189,8 +198,10 @@ async fn begin(
     let now = warehouse.environment.now();
     warehouse
         .change_topic_state(source, topic, |state| {
-            let under_way = state.adoption.as_ref().is_some_and(|adoption| !adoption.is_finished());
-            if !under_way {
+            if has_begun(state, options) {
+                return false;
+            }
+            if !is_under_way(state) {
                 let since = state.suspended.as_ref().map_or(now, |suspended| suspended.since);
                 state.adoption = Some(Adoption {
                     from: state.epoch,
@@ -222,6 +233,17 @@ async fn begin(
             }
         })
         .await
+}
+
+fn is_under_way(state: &TopicState) -> bool {
+    state
+        .adoption
+        .as_ref()
+        .is_some_and(|adoption| !adoption.is_finished())
+}
+
+fn has_begun(state: &TopicState, options: AdoptOptions) -> bool {
+    !is_under_way(state) && options.into.is_some_and(|into| state.epoch >= into)
 }
 
 /// The topic's tables that the catalog still has.

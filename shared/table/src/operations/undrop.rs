@@ -134,11 +134,10 @@ fn doubt(ledger: &mut Ledger, descriptor: &Descriptor, epoch: Epoch) -> bool {
 
 fn path_of(data_file: &str) -> Result<String> {
     #[derive(serde::Deserialize)]
-    #[serde(rename_all = "kebab-case")]
-    struct Path {
-        file_path: String,
+    struct Described {
+        path: String,
     }
-    let path: Path = serde_json::from_str(data_file)
+    let described: Described = serde_json::from_str(data_file)
         .map_err(|e| Error::new(ErrorKind::Internal, "read a staged file", e.to_string()).with_source(e))?;
-    Ok(path.file_path)
+    Ok(described.path)
 }

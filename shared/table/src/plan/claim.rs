@@ -1,7 +1,8 @@
 use frazil_core::{IntervalSet, Offset, OffsetRange, Partition};
 
+use super::draft::Outcome;
 use super::{
-    Content, Finding, Inspect, LIVE_HOLE_AGE, Listed, Listing, Outcome, PlanInput, SuspendCause, Suspension,
+    Content, Finding, Inspect, LIVE_HOLE_AGE, Listed, Listing, PlanInput, SuspendCause, Suspension,
     TopicPolicy, WaitReason,
 };
 use crate::anchor::Anchor;
@@ -17,6 +18,8 @@ pub(super) struct Context<'a> {
     /// The partition in the metadata being replaced, before this plan took anything.
     pub(super) base: Option<&'a PartitionLedger>,
     pub(super) policy: TopicPolicy,
+    /// Descriptors of the log that cannot be read.
+    pub(super) unreadable: &'a [&'a Listed],
     pub(super) chosen: bool,
 }
 
@@ -253,20 +256,15 @@ fn holds_rows_beyond(finding: &Finding, range: OffsetRange, proved_to: Option<Of
 
 /// Whether a descriptor that cannot be read comes before the claim or shares offsets with it.
 fn is_blocked(context: &Context<'_>, claim: &Claim) -> bool {
-    context
-        .input
-        .descriptors
-        .iter()
-        .filter(|listed| &listed.log == context.log)
-        .any(|listed| match &listed.content {
-            Content::Read(_) => false,
-            Content::Unreadable { claims: None, .. } => true,
-            Content::Unreadable {
-                claims: Some(claims), ..
-            } => claims.iter().any(|(partition, range)| {
-                *partition == claim.partition && range.first() <= claim.range.last()
-            }),
-        })
+    context.unreadable.iter().any(|listed| match &listed.content {
+        Content::Read(_) => false,
+        Content::Unreadable { claims: None, .. } => true,
+        Content::Unreadable {
+            claims: Some(claims), ..
+        } => claims
+            .iter()
+            .any(|(partition, range)| *partition == claim.partition && range.first() <= claim.range.last()),
+    })
 }
 
 /// Whether anything pending or parked of the log covers a part of the gap.

@@ -31,13 +31,16 @@ fn ledger(takes: &[(i64, i64)], uncertain: &[(i64, i64)]) -> PartitionLedger {
     ledger
 }
 
+/// Ranges as pairs of first and last.
+type Ranges<'a> = &'a [(i64, i64)];
+
 /// (gaps, doubles, unknown) of rows and dead letters against a ledger.
 #[track_caller]
 fn check(
     rows: &[i64],
     dead_letters: &[i64],
     known: Known<'_>,
-    expected: (&[(i64, i64)], &[(i64, i64)], &[(i64, i64)]),
+    expected: (Ranges<'_>, Ranges<'_>, Ranges<'_>),
 ) {
     let found = compare_partition(Epoch(0), Partition(0), counted(rows, dead_letters), known);
     let ranges = |ranges: &[(i64, i64)]| {

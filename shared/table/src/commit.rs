@@ -32,7 +32,7 @@ mod survey;
 pub use change::change_ledger;
 pub(crate) use change::{WhenMoved, change_table, history_moved};
 pub(crate) use listing::{move_descriptor, read_descriptors};
-pub(crate) use survey::{Scope, Survey};
+pub(crate) use survey::{Scope, Survey, moved};
 
 /// How often one commit starts again when others are first, before the next run takes over.
 const MAX_ATTEMPTS: u32 = 16;

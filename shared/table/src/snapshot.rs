@@ -4,9 +4,9 @@ use frazil_core::{Error, ErrorKind, Result, TimestampMs};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use iceberg::io::FileIO;
 use iceberg::spec::{
-    DataFile, MAIN_BRANCH, ManifestContentType, ManifestFile, ManifestList, ManifestListWriter,
-    ManifestStatus, ManifestWriter, ManifestWriterBuilder, Operation, PartitionSpecRef, SchemaRef, Snapshot,
-    SnapshotRef, SnapshotSummaryCollector, Summary, TableMetadata,
+    DataContentType, DataFile, MAIN_BRANCH, ManifestContentType, ManifestFile, ManifestList,
+    ManifestListWriter, ManifestStatus, ManifestWriter, ManifestWriterBuilder, Operation, PartitionSpecRef,
+    SchemaRef, Snapshot, SnapshotRef, SnapshotSummaryCollector, Summary, TableMetadata,
 };
 
 use crate::file_io::MAX_WHOLE_FILE_BYTES;
@@ -94,6 +94,23 @@ pub(crate) async fn stage_append(
         .with_schema_id(metadata.current_schema_id())
         .build();
     Ok(StagedSnapshot { snapshot })
+}
+
+/// Paths of all data files in the table's current snapshot. O(files in the table): a person asks, rarely.
+pub(crate) async fn held_files(warehouse: &Warehouse, table: &LoadedTable) -> Result<HashSet<String>> {
+    let file_io = warehouse.file_io();
+    let mut held = HashSet::new();
+    let Some(snapshot) = table.metadata.current_snapshot() else {
+        return Ok(held);
+    };
+    for manifest in read_manifest_list(warehouse, &table.metadata, snapshot).await? {
+        let loaded = manifest.load_manifest(&file_io).await;
+        let loaded = loaded.map_err(|e| iceberg_error("read a manifest", e))?;
+        let alive = loaded.entries().iter().filter(|entry| entry.is_alive());
+        let data = alive.filter(|entry| entry.content_type() == DataContentType::Data);
+        held.extend(data.map(|entry| entry.file_path().to_owned()));
+    }
+    Ok(held)
 }
 
 /// The manifests of a snapshot.

@@ -52,19 +52,14 @@ fn a_decision_reused_after_a_conflict() {
 
 #[test]
 fn a_descriptor_deleted_before_the_swap() {
-    check(Break::DeletedBeforeSwap, &["I1"], 200, rough);
+    check(Break::DeletedBeforeSwap, &["I1", "I3"], 200, rough);
 }
 
 #[test]
 fn a_hole_accepted_without_listing_again() {
     check(Break::HoleWithoutRelisting, &["I3"], 400, |dice| Profile {
         page_size: 1,
-        stall: 0.05,
-        source: SourceOptions {
-            longest_batch: 2,
-            rebalance: 0.2,
-            ..Profile::calm().source
-        },
+        interventions: vec![Intervention::Suspend, Intervention::Suspend],
         ..rough(dice)
     });
 }
@@ -142,7 +137,7 @@ fn a_hole_over_what_waits() {
 
 #[test]
 fn a_descriptor_deleted_that_was_taken_in_part() {
-    check(Break::PartlyTakenDeleted, &["I1"], 400, rough);
+    check(Break::PartlyTakenDeleted, &["I1", "I3"], 400, rough);
 }
 
 #[test]
@@ -166,6 +161,7 @@ fn an_old_hole_filled_by_another_log() {
                 announced: false,
             },
         ],
+        commit_pause: Duration::from_secs(240),
         ..rough(dice)
     });
 }

@@ -193,7 +193,7 @@ impl Trace {
 impl Default for Trace {
     /// Keeps the newest 400 lines.
     fn default() -> Self {
-        Self::new(8000)
+        Self::new(400)
     }
 }
 

@@ -6,8 +6,7 @@ use frazil_core::{Error, ErrorKind, Result, TableName};
 use iceberg::spec::TableMetadataBuilder;
 use uuid::Uuid;
 
-use super::survey::follow_history;
-use super::write_ledger;
+use super::{survey, write_ledger};
 use crate::ledger::Ledger;
 use crate::metadata::{commit_time, rebuild, write_metadata};
 use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
@@ -59,11 +58,7 @@ where
         }
         let table = warehouse.load_existing(name).await?;
         let mut ledger = warehouse.ledger(&table).await?;
-        let mut states = Vec::with_capacity(ledger.logs.len());
-        for log in &ledger.logs {
-            states.push(warehouse.topic_state(&log.source, &log.topic).await?);
-        }
-        let moved = follow_history(&table, &mut ledger, states.iter());
+        let moved = survey::moved(warehouse, &table, &mut ledger).await?;
         if moved.is_some() && warehouse.catalog.load(name).await?.as_ref() != Some(&table.pointer) {
             // A commit landed between reading the pointer and the states: no history has moved.
             continue;

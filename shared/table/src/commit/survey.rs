@@ -11,6 +11,7 @@ use crate::metadata::commit_time;
 use crate::plan::{
     CommitPlan, Content, Evidence, Listed, Parked, PlanInput, Planning, Suspension, TopicPolicy, plan,
 };
+use crate::properties;
 use crate::topic_state::TopicState;
 use crate::warehouse::{LoadedTable, Warehouse};
 
@@ -81,6 +82,8 @@ impl Survey {
             .iter()
             .map(|listed| (&listed.log.source, &listed.log.topic));
         let logs = logs.chain(written.logs.iter().map(|log| (&log.source, &log.topic)));
+        let maker = maker(&table);
+        let logs = logs.chain(maker.iter().map(|(source, topic)| (source, topic)));
         let mut states = HashMap::new();
         for (source, topic) in logs.collect::<HashSet<_>>() {
             let state = warehouse.topic_state(source, topic).await?;
@@ -210,9 +213,34 @@ impl Survey {
     }
 }
 
+/// The topic that made the table: a ledger that fell back to its beginning names none, and its state tells.
+fn maker(table: &LoadedTable) -> Option<(SourceName, TopicName)> {
+    let property = |key: &str| table.metadata.properties().get(key).map(String::as_str);
+    Some((
+        property(properties::SOURCE)?.into(),
+        property(properties::TOPIC)?.into(),
+    ))
+}
+
+/// Why nothing may be decided about the table, if its history has moved; see [`follow_history`].
+pub(crate) async fn moved(
+    warehouse: &Warehouse,
+    table: &LoadedTable,
+    ledger: &mut Ledger,
+) -> Result<Option<String>> {
+    let mut states = Vec::with_capacity(ledger.logs.len() + 1);
+    let maker = maker(table);
+    let logs = ledger.logs.iter().map(|log| (&log.source, &log.topic));
+    let logs = logs.chain(maker.iter().map(|(source, topic)| (source, topic)));
+    for (source, topic) in logs.collect::<HashSet<_>>() {
+        states.push(warehouse.topic_state(source, topic).await?);
+    }
+    Ok(follow_history(table, ledger, states.iter()))
+}
+
 /// Walks the table's history since the ledger was written: the message says that it has moved. A delete by another
 /// engine settles what was uncertain, since what was erased must not come back.
-pub(crate) fn follow_history<'a>(
+fn follow_history<'a>(
     table: &LoadedTable,
     ledger: &mut Ledger,
     states: impl Iterator<Item = &'a TopicState>,

@@ -1,9 +1,12 @@
+use std::collections::BTreeSet;
+
 use frazil_core::{Error, ErrorKind, IntervalSet, Offset, OffsetRange, Result, TableName};
 use iceberg::spec::{MAIN_BRANCH, SnapshotReference, SnapshotRetention, TableMetadataBuilder};
 
 use crate::commit::{Survey, WhenMoved, change_table};
 use crate::inspect::KafkaFields;
 use crate::ledger::Ledger;
+use crate::outbox;
 use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
 
 /// What holds after a table's history has moved.
@@ -37,6 +40,12 @@ pub async fn restore_history(warehouse: &Warehouse, name: &TableName, choice: Hi
         .values()
         .filter_map(|state| state.high_water.get(&uuid));
     let seen = marks.copied().max().unwrap_or(0);
+    let delivered = match choice {
+        HistoryChoice::KeepPresent => {
+            outbox::delivered(warehouse, &name.dead_letters()?, &survey.ledger).await?
+        }
+        HistoryChoice::RestoreMain => BTreeSet::new(),
+    };
     let location = survey.table.pointer.metadata_location;
     let change = |table: &LoadedTable, ledger: &mut Ledger, builder: TableMetadataBuilder| {
         // Chosen for what was looked at. Whatever came since, this change included, is looked at again.
@@ -46,6 +55,10 @@ pub async fn restore_history(warehouse: &Warehouse, name: &TableName, choice: Hi
         let builder = match choice {
             HistoryChoice::KeepPresent => {
                 keep_present(table, ledger)?;
+                // An outbox that fell back may hold what was delivered and forgotten.
+                ledger
+                    .outbox
+                    .retain(|entry| !delivered.contains(&entry.snapshot_id));
                 builder
             }
             HistoryChoice::RestoreMain => restore_main(table, ledger, seen, builder)?,

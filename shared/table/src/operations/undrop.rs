@@ -1,7 +1,4 @@
-use std::collections::HashSet;
-
 use frazil_core::{Epoch, Error, ErrorKind, Result};
-use iceberg::spec::DataContentType;
 use uuid::Uuid;
 
 use super::restage::{Restage, all_claims};
@@ -10,8 +7,8 @@ use crate::commit::change_ledger;
 use crate::descriptor::{Descriptor, Judgement, MAX_DESCRIPTOR_BYTES};
 use crate::layout::Shelf;
 use crate::ledger::{Ledger, Part};
-use crate::snapshot::read_manifest_list;
-use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
+use crate::snapshot::held_files;
+use crate::warehouse::Warehouse;
 
 /// A descriptor that was taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,23 +130,6 @@ fn doubt(ledger: &mut Ledger, descriptor: &Descriptor, epoch: Epoch) -> bool {
         }
     }
     doubted
-}
-
-/// Paths of all data files in the table's current snapshot. O(files in the table): a person asks, rarely.
-async fn held_files(warehouse: &Warehouse, table: &LoadedTable) -> Result<HashSet<String>> {
-    let file_io = warehouse.file_io();
-    let mut held = HashSet::new();
-    let Some(snapshot) = table.metadata.current_snapshot() else {
-        return Ok(held);
-    };
-    for manifest in read_manifest_list(warehouse, &table.metadata, snapshot).await? {
-        let loaded = manifest.load_manifest(&file_io).await;
-        let loaded = loaded.map_err(|e| iceberg_error("read a manifest", e))?;
-        let alive = loaded.entries().iter().filter(|entry| entry.is_alive());
-        let data = alive.filter(|entry| entry.content_type() == DataContentType::Data);
-        held.extend(data.map(|entry| entry.file_path().to_owned()));
-    }
-    Ok(held)
 }
 
 fn path_of(data_file: &str) -> Result<String> {

@@ -87,15 +87,21 @@ async fn intervene(stage: &Rc<Stage>, intervention: Intervention) -> bool {
     }
 }
 
-/// Another engine drops the table and everything under its location.
+/// Another engine drops the table with its dead letters, and everything under its location.
 async fn drop_table(stage: &Rc<Stage>) -> bool {
     let (backend, table) = (&stage.backend, stage.table());
+    // A call that makes the table and lands after its files are gone would be no fault of anybody's.
+    backend.plan.settle().await;
     let pointer = backend.catalog.peek(&table);
     let bytes = pointer.and_then(|pointer| backend.storage.peek(&pointer.metadata_location));
     let Some(Ok(metadata)) = bytes.map(|bytes| serde_json::from_slice::<TableMetadata>(&bytes)) else {
         return false;
     };
     if backend.catalog.drop_table(&table).await.is_err() {
+        return false;
+    }
+    stage.watch.borrow_mut().table_dropped();
+    if backend.catalog.drop_table(&backend.letters).await.is_err() {
         return false;
     }
     stage.watch.borrow_mut().table_dropped();
@@ -202,7 +208,8 @@ pub(super) async fn answer(stage: &Rc<Stage>) -> bool {
 
 /// Offsets came with other records: there must be another log.
 async fn contradicted(stage: &Rc<Stage>, message: &str) {
-    if stage.world.borrow().life() == 0 {
+    // A dead letter that is there twice is compared with neither.
+    if stage.world.borrow().life() == 0 && !stage.watch.borrow().takes_anew() {
         return stage.violate(format!(
             "there is one log only, and a commit found another: {message}"
         ));
@@ -220,6 +227,7 @@ async fn resume(stage: &Rc<Stage>, choice: Resume) {
     // What is open is not what the state says any more: the hint of the error is what a person goes by.
     match error.code() {
         Some("identity") => set_aside(stage, &error).await,
+        Some("history") => answer_history(stage).await,
         Some("contradiction") => contradicted(stage, error.message()).await,
         Some("unproved" | "old_hole") => replay(stage).await,
         _ => {}
@@ -227,6 +235,7 @@ async fn resume(stage: &Rc<Stage>, choice: Resume) {
 }
 
 async fn replay(stage: &Rc<Stage>) {
+    stage.watch.borrow_mut().replays();
     let until = TimestampMs(stage.backend.warehouse().environment.now().0 + 3_600_000);
     let warehouse = stage.backend.warehouse();
     let replayed = announce_replay(&warehouse, &stage.source(), &stage.topic(), Some(until)).await;

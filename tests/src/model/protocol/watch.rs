@@ -33,6 +33,8 @@ pub struct Watch {
     rolled_back: Option<Vec<VisibleRow>>,
     keeps: bool,
     dropped: bool,
+    /// Somebody said “these are the same records”, rightly or not.
+    replayed: bool,
     epochs: i32,
     /// Counts deliveries and successes, to tell what came before what.
     moment: u64,
@@ -66,6 +68,7 @@ impl Watch {
             rolled_back: None,
             keeps: false,
             dropped: false,
+            replayed: false,
             epochs: 0,
             moment: 0,
             first_delivered: BTreeMap::new(),
@@ -159,6 +162,17 @@ impl Watch {
             .extend(self.world.borrow().acknowledged().iter().copied());
     }
 
+    /// Somebody announces that the group was reset.
+    pub(super) fn replays(&mut self) {
+        self.replayed = true;
+    }
+
+    /// Whether the table may take records anew whose dead letters are already in their table: it was made anew, or its
+    /// pointer and ledger fell back and somebody kept that. Dead letters may be there twice then.
+    pub(super) fn takes_anew(&self) -> bool {
+        self.dropped || self.keeps
+    }
+
     /// Whether somebody dropped the table.
     pub(super) fn is_dropped(&self) -> bool {
         self.dropped
@@ -185,8 +199,7 @@ impl Watch {
         {
             let metadata = self.letters.metadata(&pointer.metadata_location)?;
             let mut letters = self.letters.rows(&metadata)?;
-            if self.dropped {
-                // A table that is made anew takes its records anew, and its dead letters are those of both.
+            if self.takes_anew() {
                 letters.sort_unstable();
                 letters.dedup_by_key(|letter| (letter.epoch, letter.partition, letter.offset));
             }
@@ -228,7 +241,7 @@ impl Watch {
             if undisturbed {
                 self.holes_are_real(ledger)?;
             }
-        } else {
+        } else if !self.replayed {
             self.old_holes_stay_shut(ledger, &rows)?;
         }
         self.ledger = Some(ledger.clone());

@@ -517,12 +517,11 @@ fn what_overlaps_this_very_commit_waits_for_the_next() {
         ],
     )
     .check(&[
-        "take 1 p0:100-199",
-        "take 3 p0:200-210",
-        "settled 1",
-        "settled 3",
-        "wait 2 p0 Overlap",
-        "p0 next 211",
+        "take 2 p0:100-150",
+        "settled 2",
+        "wait 1 p0 Overlap",
+        "wait 3 p0 Predecessor",
+        "p0 next 151",
     ]);
 }
 

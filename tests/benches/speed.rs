@@ -13,7 +13,9 @@ use arrow_array::RecordBatch;
 use frazil_codec::{DecodeOptions, EncodedRecord, Payload, TargetTable, prepare};
 use frazil_core::{Epoch, TopicName};
 use frazil_kafka::{Event, EventBuffer, wire};
-use frazil_schema::{AvroSchema, Evolution, FieldMap, FieldPath, KafkaColumns, SchemaChange, evolve};
+use frazil_schema::{
+    AvroSchema, Evolution, FieldMap, FieldPath, KafkaColumns, SchemaChange, SourceSchema, evolve,
+};
 use frazil_table::{FileSettings, split_by_partition, write_data_file};
 use iceberg::spec::{PartitionSpec, SchemaRef, Transform};
 
@@ -92,7 +94,7 @@ fn main() {
 
 /// What ingest does between an event and a file, without storage.
 struct Pipeline {
-    avro: AvroSchema,
+    avro: SourceSchema,
     change: SchemaChange,
     schema: SchemaRef,
     spec: PartitionSpec,
@@ -102,7 +104,7 @@ struct Pipeline {
 
 impl Pipeline {
     fn new() -> Self {
-        let avro = AvroSchema::parse(generate::SCHEMA).expect("a schema");
+        let avro = SourceSchema::Avro(AvroSchema::parse(generate::SCHEMA).expect("a schema"));
         let kafka = KafkaColumns::default();
         let evolution = evolve(None, 0, &FieldMap::default(), &[avro.columns()], &kafka).expect("columns");
         let Evolution::Changed(change) = evolution else {
@@ -140,7 +142,7 @@ impl Pipeline {
                     timestamp_type: None,
                     key: record.key,
                     headers: Vec::new(),
-                    payload: Payload::Avro {
+                    payload: Payload::Encoded {
                         schema: &self.avro,
                         body,
                     },

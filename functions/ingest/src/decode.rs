@@ -5,7 +5,7 @@ use frazil_codec::{EncodedRecord, Payload};
 use frazil_core::{Error, ErrorKind, Partition, Result, SchemaId};
 use frazil_kafka::{PartitionBatch, Record, TimestampType, wire};
 use frazil_registry::{SchemaKind, SchemaRegistry};
-use frazil_schema::AvroSchema;
+use frazil_schema::{AvroSchema, SourceSchema};
 use frazil_table::ValueFormat;
 
 /// Compiled schemas kept per process: more than any topic's history of schemas.
@@ -15,7 +15,7 @@ const MAX_COMPILED: usize = 4_096;
 #[derive(Debug)]
 pub(crate) struct Schemas {
     registry: Arc<dyn SchemaRegistry>,
-    compiled: Mutex<HashMap<SchemaId, Arc<AvroSchema>>>,
+    compiled: Mutex<HashMap<SchemaId, Arc<SourceSchema>>>,
 }
 
 impl Schemas {
@@ -52,7 +52,7 @@ impl Schemas {
         Ok(resolved)
     }
 
-    async fn compile(&self, id: SchemaId) -> Result<Arc<AvroSchema>> {
+    async fn compile(&self, id: SchemaId) -> Result<Arc<SourceSchema>> {
         let registered = self.registry.schema(id).await?;
         if registered.kind != SchemaKind::Avro {
             return Err(Error::new(
@@ -63,9 +63,9 @@ impl Schemas {
             .with_context("schema_id", id)
             .with_code("registry.unsupported_format"));
         }
-        let schema = Arc::new(
-            AvroSchema::parse(&registered.text).map_err(|error| error.with_context("schema_id", id))?,
-        );
+        let schema =
+            AvroSchema::parse(&registered.text).map_err(|error| error.with_context("schema_id", id))?;
+        let schema = Arc::new(SourceSchema::Avro(schema));
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if compiled.len() < MAX_COMPILED {
             compiled.insert(id, schema.clone());
@@ -75,7 +75,7 @@ impl Schemas {
 }
 
 /// A schema that can be used, or why its records cannot be read.
-pub(crate) type Resolved = std::result::Result<Arc<AvroSchema>, Error>;
+pub(crate) type Resolved = std::result::Result<Arc<SourceSchema>, Error>;
 
 /// A topic's records in one event, by partition and offset, with their framing taken off.
 pub(crate) struct Framed<'a> {
@@ -167,7 +167,7 @@ fn payload<'a>(
     }
     let (id, body) = wire::confluent(value)?;
     match schemas.get(&id) {
-        Some(Ok(schema)) => Ok(Payload::Avro {
+        Some(Ok(schema)) => Ok(Payload::Encoded {
             schema: schema.as_ref(),
             body,
         }),

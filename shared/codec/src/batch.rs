@@ -48,7 +48,7 @@ impl Prepared<'_> {
             .zip(self.columns(Some((table.schema, table.fields))))
         {
             let arrays = match writer {
-                Writer::Avro { arrays, .. } => arrays.clone(),
+                Writer::Encoded { arrays, .. } => arrays.clone(),
                 Writer::Json { tape, roots, .. } => fill_json(tape, roots, &columns)?,
                 Writer::Nothing { .. } => Vec::new(),
             };

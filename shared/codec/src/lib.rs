@@ -41,6 +41,7 @@
 mod avro;
 mod batch;
 mod builder;
+mod decoder;
 mod fault;
 mod instant;
 mod json;

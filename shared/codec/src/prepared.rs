@@ -3,11 +3,11 @@ use std::borrow::Cow;
 use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
 use frazil_core::{Error, ErrorKind, Result};
-use frazil_schema::{AvroSchema, Column, FieldMap, JsonShape, MAX_COLUMNS};
+use frazil_schema::{Column, FieldMap, JsonShape, MAX_COLUMNS, SourceSchema};
 use iceberg::spec::Schema;
 
-use crate::avro::{self, Cursor, Node};
 use crate::builder::Builder;
+use crate::decoder::Plan;
 use crate::fault::{Decoded, Fault};
 use crate::json::{self, ObjectPlan, Tape};
 use crate::{EncodedRecord, Payload, TimestampRange};
@@ -61,8 +61,8 @@ pub(crate) struct Row {
 /// The records of one writer schema, or all those of inferred JSON.
 #[derive(Debug)]
 pub(crate) enum Writer<'a> {
-    Avro {
-        schema: &'a AvroSchema,
+    Encoded {
+        schema: &'a SourceSchema,
         arrays: Vec<ArrayRef>,
         len: usize,
     },
@@ -127,7 +127,7 @@ impl<'a> Prepared<'a> {
         self.writers
             .iter()
             .map(|writer| match writer {
-                Writer::Avro { schema, .. } => Cow::Borrowed(schema.columns()),
+                Writer::Encoded { schema, .. } => Cow::Borrowed(schema.columns()),
                 Writer::Json { shape, .. } => Cow::Owned(shape.columns(table, max_columns)),
                 Writer::Nothing { .. } => Cow::Borrowed(&[][..]),
             })
@@ -179,7 +179,7 @@ impl<'a> Prepared<'a> {
 impl Writer<'_> {
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Avro { len, .. } | Self::Nothing { len } => *len,
+            Self::Encoded { len, .. } | Self::Nothing { len } => *len,
             Self::Json { roots, .. } => roots.len(),
         }
     }
@@ -209,9 +209,9 @@ pub(crate) fn fill_json(
 }
 
 enum Decoder<'a> {
-    Avro {
-        schema: &'a AvroSchema,
-        nodes: Vec<(String, Node)>,
+    Encoded {
+        schema: &'a SourceSchema,
+        plan: Plan,
         builders: Vec<Builder>,
         len: usize,
     },
@@ -237,15 +237,17 @@ fn decoder_of<'a>(decoders: &mut Vec<Decoder<'a>>, records: &[EncodedRecord<'a>]
         payload => payload,
     };
     let found = decoders.iter().rposition(|decoder| match (decoder, payload) {
-        (Decoder::Avro { schema, .. }, Payload::Avro { schema: wanted, .. }) => std::ptr::eq(*schema, wanted),
+        (Decoder::Encoded { schema, .. }, Payload::Encoded { schema: wanted, .. }) => {
+            std::ptr::eq(*schema, wanted)
+        }
         (Decoder::Json { .. }, Payload::Json(_)) | (Decoder::Nothing { .. }, Payload::Tombstone) => true,
         _ => false,
     });
     found.unwrap_or_else(|| {
         decoders.push(match payload {
-            Payload::Avro { schema, .. } => Decoder::Avro {
+            Payload::Encoded { schema, .. } => Decoder::Encoded {
                 schema,
-                nodes: Node::of_record(schema.fields()),
+                plan: Plan::new(schema),
                 builders: schema
                     .columns()
                     .iter()
@@ -268,22 +270,19 @@ impl<'a> Decoder<'a> {
     fn push(&mut self, payload: Payload<'a>, range: &TimestampRange) -> Decoded<usize> {
         match (self, payload) {
             (
-                Self::Avro {
-                    nodes, builders, len, ..
+                Self::Encoded {
+                    plan, builders, len, ..
                 },
-                Payload::Avro { body, .. },
+                Payload::Encoded { body, .. },
             ) => {
-                let mut cursor = Cursor::new(body);
-                let decoded =
-                    avro::decode_fields(nodes, builders, &mut cursor, range).and_then(|()| cursor.finish());
-                if let Err(fault) = decoded {
+                if let Err(fault) = plan.decode(body, builders, range) {
                     builders.iter_mut().for_each(|builder| builder.truncate(*len));
                     return Err(fault);
                 }
                 *len += 1;
                 Ok(*len - 1)
             }
-            (Self::Avro { builders, len, .. }, _) => {
+            (Self::Encoded { builders, len, .. }, _) => {
                 builders.iter_mut().for_each(Builder::push_null);
                 *len += 1;
                 Ok(*len - 1)
@@ -315,7 +314,7 @@ impl<'a> Decoder<'a> {
 
     fn finish(self) -> Result<Writer<'a>, ArrowError> {
         Ok(match self {
-            Self::Avro {
+            Self::Encoded {
                 schema,
                 mut builders,
                 len,
@@ -325,7 +324,7 @@ impl<'a> Decoder<'a> {
                     .iter_mut()
                     .map(Builder::finish)
                     .collect::<Result<_, _>>()?;
-                Writer::Avro { schema, arrays, len }
+                Writer::Encoded { schema, arrays, len }
             }
             Self::Json { tape, roots } => {
                 let mut shape = JsonShape::default();

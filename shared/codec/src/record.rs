@@ -1,5 +1,5 @@
 use frazil_core::{Offset, Partition};
-use frazil_schema::AvroSchema;
+use frazil_schema::SourceSchema;
 
 /// A record as Kafka delivered it, with what is known about how to read its value.
 #[derive(Debug, Clone)]
@@ -25,10 +25,10 @@ pub struct EncodedRecord<'a> {
 pub enum Payload<'a> {
     /// No value: a row of nulls.
     Tombstone,
-    /// Avro's binary encoding, without any framing, and the schema that wrote it.
-    Avro {
+    /// Bytes without any framing, and the schema that wrote them.
+    Encoded {
         /// The writer's schema. Records with the same reference are decoded together.
-        schema: &'a AvroSchema,
+        schema: &'a SourceSchema,
         /// The encoded value.
         body: &'a [u8],
     },

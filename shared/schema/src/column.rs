@@ -1,3 +1,5 @@
+use std::fmt;
+
 use frazil_core::safe_name;
 use iceberg::spec::PrimitiveType;
 
@@ -23,8 +25,13 @@ impl Column {
     pub fn new(source: impl Into<String>, data_type: ColumnType) -> Self {
         let source = source.into();
         let name = safe_name(&source).to_ascii_lowercase();
+        Self::named(source, name, data_type)
+    }
+
+    /// A column under a chosen name.
+    pub(crate) fn named(source: impl Into<String>, name: String, data_type: ColumnType) -> Self {
         Self {
-            source,
+            source: source.into(),
             variant: None,
             name,
             doc: None,
@@ -70,6 +77,25 @@ impl ColumnType {
             Self::Struct(columns) => columns.iter().map(|c| c.data_type.leaves()).sum(),
             Self::List(element) => element.leaves(),
             Self::Map(key, value) => key.leaves() + value.leaves(),
+        }
+    }
+}
+
+/// As Iceberg writes types: `struct<a: int, b: list<string>>`.
+impl fmt::Display for ColumnType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Primitive(primitive) => primitive.fmt(f),
+            Self::Struct(columns) => {
+                f.write_str("struct<")?;
+                for (index, column) in columns.iter().enumerate() {
+                    let comma = if index == 0 { "" } else { ", " };
+                    write!(f, "{comma}{}: {}", column.name, column.data_type)?;
+                }
+                f.write_str(">")
+            }
+            Self::List(element) => write!(f, "list<{element}>"),
+            Self::Map(key, value) => write!(f, "map<{key}, {value}>"),
         }
     }
 }

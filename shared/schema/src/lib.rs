@@ -27,6 +27,8 @@ mod evolution;
 mod field_map;
 mod json_shape;
 mod kafka_columns;
+mod mapping;
+mod source;
 
 pub use avro::{
     AvroField, AvroSchema, AvroType, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_TYPES, TimestampUnit,
@@ -36,3 +38,5 @@ pub use evolution::{Evolution, RefusedChange, SchemaChange, evolve};
 pub use field_map::{FieldMap, FieldPath};
 pub use json_shape::{JsonScalar, JsonShape, MAX_COLUMN_DEPTH, MAX_COLUMNS};
 pub use kafka_columns::KafkaColumns;
+pub use mapping::{FieldMapping, Mapping};
+pub use source::SourceSchema;

@@ -6,7 +6,7 @@ use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use frazil_codec::{DecodeOptions, EncodedRecord, Payload, TargetTable, prepare};
 use frazil_core::{Epoch, Offset, Partition, TopicName};
-use frazil_schema::{AvroSchema, Evolution, FieldMap, KafkaColumns, SchemaChange, evolve};
+use frazil_schema::{AvroSchema, Evolution, FieldMap, KafkaColumns, SchemaChange, SourceSchema, evolve};
 
 mod generate;
 
@@ -63,8 +63,8 @@ fn bench(bencher: Bencher<'_, '_>, records: &[EncodedRecord<'_>], bytes: usize) 
 #[divan::bench]
 fn avro_to_table(bencher: Bencher<'_, '_>) {
     let orders = generate::orders(generate::ORDERS);
-    let schema = AvroSchema::parse(generate::SCHEMA).expect("a schema");
-    let records = records(orders.iter().map(|body| Payload::Avro {
+    let schema = SourceSchema::Avro(AvroSchema::parse(generate::SCHEMA).expect("a schema"));
+    let records = records(orders.iter().map(|body| Payload::Encoded {
         schema: &schema,
         body,
     }));
@@ -75,8 +75,8 @@ fn avro_to_table(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn avro_prepare(bencher: Bencher<'_, '_>) {
     let orders = generate::orders(generate::ORDERS);
-    let schema = AvroSchema::parse(generate::SCHEMA).expect("a schema");
-    let records = records(orders.iter().map(|body| Payload::Avro {
+    let schema = SourceSchema::Avro(AvroSchema::parse(generate::SCHEMA).expect("a schema"));
+    let records = records(orders.iter().map(|body| Payload::Encoded {
         schema: &schema,
         body,
     }));

@@ -4,7 +4,7 @@ use apache_avro::types::Value;
 use apache_avro::{Decimal, Schema, to_avro_datum};
 use arrow_avro::reader::ReaderBuilder;
 use arrow_avro::schema::{AvroSchema as ArrowAvroSchema, Fingerprint, FingerprintAlgorithm, SchemaStore};
-use frazil_schema::AvroSchema;
+use frazil_schema::{AvroSchema, SourceSchema};
 use proptest::prelude::*;
 
 use super::{Table, poison, records, show, values};
@@ -23,8 +23,8 @@ fn check(data_type: &str, value: Value, expected: &str) {
 }
 
 fn check_bytes(data_type: &str, body: &[u8], expected: &str) {
-    let schema = AvroSchema::parse(&record_of(data_type)).unwrap();
-    let records = records([Payload::Avro {
+    let schema = SourceSchema::Avro(AvroSchema::parse(&record_of(data_type)).unwrap());
+    let records = records([Payload::Encoded {
         schema: &schema,
         body,
     }]);
@@ -315,7 +315,7 @@ fn every_fault_has_a_code_and_a_place() {
 #[test]
 fn a_likely_unit_is_named() {
     let text = record_of(r#"{"type": "long", "logicalType": "timestamp-millis"}"#);
-    let schema = AvroSchema::parse(&text).unwrap();
+    let schema = SourceSchema::Avro(AvroSchema::parse(&text).unwrap());
     let encode = |millis| {
         let value = Value::Record(vec![("f".to_owned(), Value::TimestampMillis(millis))]);
         to_avro_datum(&Schema::parse_str(&text).unwrap(), value).unwrap()
@@ -335,7 +335,7 @@ fn a_likely_unit_is_named() {
         ),
     ] {
         let body = encode(millis);
-        let records = records([Payload::Avro {
+        let records = records([Payload::Encoded {
             schema: &schema,
             body: &body,
         }]);
@@ -389,10 +389,10 @@ fn expected_mixed(n: i64) -> String {
 
 /// Whatever a record between two good ones does, they stay as they are.
 fn check_neighbours(bytes: &[u8]) {
-    let schema = AvroSchema::parse(MIXED).unwrap();
+    let schema = SourceSchema::Avro(AvroSchema::parse(MIXED).unwrap());
     let (first, last) = (mixed(1), mixed(2));
     let bodies = [first.as_slice(), bytes, last.as_slice()];
-    let records = records(bodies.map(|body| Payload::Avro {
+    let records = records(bodies.map(|body| Payload::Encoded {
         schema: &schema,
         body,
     }));
@@ -448,8 +448,8 @@ proptest! {
         decoder.decode(&[&[0, 0, 0, 0, 1], body.as_slice()].concat()).unwrap();
         let theirs = decoder.flush().unwrap().unwrap();
 
-        let schema = AvroSchema::parse(text).unwrap();
-        let records = records([Payload::Avro { schema: &schema, body: &body }]);
+        let schema = SourceSchema::Avro(AvroSchema::parse(text).unwrap());
+        let records = records([Payload::Encoded { schema: &schema, body: &body }]);
         let ours = Table::default().take(&prepare(&records, DecodeOptions::default()).unwrap()).unwrap();
         for column in theirs.schema().fields() {
             let name = column.name();

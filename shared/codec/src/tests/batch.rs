@@ -1,17 +1,19 @@
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use frazil_core::{Error, ErrorKind, Offset, Partition};
-use frazil_schema::{AvroSchema, KafkaColumns};
+use frazil_schema::{AvroSchema, KafkaColumns, SourceSchema};
 use iceberg::arrow::schema_to_arrow_schema;
 
 use super::{Table, poison, records, show, values};
 use crate::{DecodeOptions, EncodedRecord, Payload, prepare};
 
-fn schema(fields: &str) -> AvroSchema {
-    AvroSchema::parse(&format!(
-        r#"{{"type": "record", "name": "R", "fields": [{fields}]}}"#
-    ))
-    .unwrap()
+fn schema(fields: &str) -> SourceSchema {
+    SourceSchema::Avro(
+        AvroSchema::parse(&format!(
+            r#"{{"type": "record", "name": "R", "fields": [{fields}]}}"#
+        ))
+        .unwrap(),
+    )
 }
 
 #[test]
@@ -88,7 +90,7 @@ fn writers_interleave_and_rows_stay_in_order() {
     let old_body = [&[14, 2, b'b'], half.as_slice()].concat();
     let new_body = [&[1], 0.25f64.to_le_bytes().as_slice(), &[16]].concat();
     let (old_row, new_row) = ("a=7 b=b s={x: 0.5, y: null}", "a=8 s={x: 0.25, y: true}");
-    let avro = |schema, body| Payload::Avro { schema, body };
+    let avro = |schema, body| Payload::Encoded { schema, body };
     let mut table = Table::default();
     let records = records([
         Payload::Tombstone,
@@ -127,16 +129,16 @@ fn a_writer_that_the_table_refuses_can_be_set_aside() {
         schema(r#"{"name": "a", "type": "string"}"#),
     );
     let records = records([
-        Payload::Avro {
+        Payload::Encoded {
             schema: &good,
             body: &[2],
         },
-        Payload::Avro {
+        Payload::Encoded {
             schema: &bad,
             body: &[2, b'x'],
         },
         Payload::Tombstone,
-        Payload::Avro {
+        Payload::Encoded {
             schema: &good,
             body: &[],
         },
@@ -197,14 +199,14 @@ fn a_table_that_lacks_a_column_is_a_conflict() {
     let mut table = Table::default();
     table.values(&[EncodedRecord {
         offset: Offset(1),
-        payload: Payload::Avro {
+        payload: Payload::Encoded {
             schema: &int,
             body: &[2],
         },
         ..records[0].clone()
     }]);
     let long = schema(r#"{"name": "a", "type": "long"}"#);
-    let records = super::records([Payload::Avro {
+    let records = super::records([Payload::Encoded {
         schema: &long,
         body: &[2],
     }]);

@@ -1,0 +1,17 @@
+use crate::{AvroSchema, Column};
+
+/// A schema that has written records, ready to decode them: in whatever language, it asks for columns.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SourceSchema {
+    /// Avro.
+    Avro(AvroSchema),
+}
+
+impl SourceSchema {
+    /// The columns that the schema asks for.
+    pub fn columns(&self) -> &[Column] {
+        match self {
+            Self::Avro(schema) => schema.columns(),
+        }
+    }
+}

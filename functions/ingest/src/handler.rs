@@ -42,11 +42,11 @@ impl Default for IngestOptions {
 /// The ingest handler. One per process: it keeps compiled schemas and the breaker's counts.
 #[derive(Debug)]
 pub struct Ingest {
-    warehouse: Warehouse,
-    config: Arc<Config>,
-    schemas: Schemas,
+    pub(crate) warehouse: Warehouse,
+    pub(crate) config: Arc<Config>,
+    pub(crate) schemas: Schemas,
     breaker: Breaker,
-    options: IngestOptions,
+    pub(crate) options: IngestOptions,
 }
 
 /// Who delivers an event.
@@ -152,7 +152,7 @@ impl Ingest {
         let framed = frame(&records, format, &schemas);
         let mut prepared = prepare(
             &framed.encoded,
-            topic.decode_options(self.warehouse.environment.now()),
+            decode_options(&topic.settings, self.warehouse.environment.now()),
         )?;
 
         let mut unreadable: BTreeMap<usize, &Error> = framed
@@ -482,17 +482,6 @@ impl<'a> TopicEvent<'a> {
         self.batches.iter().flat_map(of).collect()
     }
 
-    fn decode_options(&self, now: frazil_core::TimestampMs) -> DecodeOptions {
-        let (first_micros, last_micros) = self.settings.timestamp_range.micros(now);
-        DecodeOptions {
-            timestamp_range: TimestampRange {
-                first_micros,
-                last_micros,
-            },
-            max_columns: self.settings.max_columns as usize,
-        }
-    }
-
     fn report(&self, outcome: TopicOutcome) -> TopicReport {
         let records = self.batches.iter().flat_map(|batch| &batch.records);
         let size = |record: &Record<'_>| {
@@ -516,8 +505,20 @@ impl<'a> TopicEvent<'a> {
     }
 }
 
+/// How the topic's records are decoded.
+pub(crate) fn decode_options(settings: &TopicSettings, now: frazil_core::TimestampMs) -> DecodeOptions {
+    let (first_micros, last_micros) = settings.timestamp_range.micros(now);
+    DecodeOptions {
+        timestamp_range: TimestampRange {
+            first_micros,
+            last_micros,
+        },
+        max_columns: settings.max_columns as usize,
+    }
+}
+
 /// The columns that decoded records need.
-struct Wanted<'p, 'a>(&'p Prepared<'a>);
+pub(crate) struct Wanted<'p, 'a>(pub(crate) &'p Prepared<'a>);
 
 impl WantedColumns for Wanted<'_, '_> {
     fn columns(&self, table: Option<(&Schema, &FieldMap)>) -> Vec<Cow<'_, [Column]>> {

@@ -10,6 +10,7 @@ mod decode;
 mod design;
 mod handler;
 mod report;
+mod retry;
 
 pub use answer::{BatchItemFailure, BatchItemFailures, ItemIdentifier, answer};
 pub use handler::{Ingest, IngestOptions};

@@ -288,7 +288,7 @@ fn within(context: &FileContext<'_>, batches: &[RecordBatch], question: Inspect)
 }
 
 /// Keeps the rows of a log: of its epoch, and of its source and topic where the table has columns for them.
-fn of_log(
+pub(crate) fn of_log(
     batches: Vec<RecordBatch>,
     log: &LogName,
     source_field: Option<i32>,

@@ -490,6 +490,7 @@ impl<'a> TopicEvent<'a> {
                 last_micros,
             },
             max_columns: self.settings.max_columns as usize,
+            hash_key: None,
         }
     }
 

@@ -1,7 +1,7 @@
 use frazil_schema::{AvroField, AvroType, TimestampUnit};
 
 use crate::TimestampRange;
-use crate::builder::{Builder, Values};
+use crate::builder::{Builder, Values, mismatch};
 use crate::fault::{Decoded, Fault};
 
 mod cursor;
@@ -185,7 +185,7 @@ pub(crate) fn decode(
         (Node::Map(value), Values::Map { items, keys }) => {
             while let Some(count) = cursor.block(false)? {
                 for _ in 0..count {
-                    keys.push(cursor.text()?.as_bytes())?;
+                    keys.push_text(cursor.text()?)?;
                     decode(value, &mut items.element, cursor, range).map_err(|fault| fault.inside("[]"))?;
                 }
             }
@@ -256,10 +256,4 @@ pub(crate) fn decode_fields(
 #[cold]
 fn no_branch(branch: usize) -> Box<Fault> {
     Fault::new("avro.invalid", format!("the union has no branch {branch}"))
-}
-
-/// A node and its column are made from the same type, so they always match.
-#[cold]
-fn mismatch() -> Box<Fault> {
-    Fault::new("internal.column_mismatch", "the column was made for another type")
 }

@@ -43,14 +43,17 @@ mod batch;
 mod builder;
 mod decoder;
 mod fault;
+mod hash;
 mod instant;
 mod json;
 mod prepared;
 mod record;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use batch::TargetTable;
+pub use hash::HashKey;
 pub use instant::TimestampRange;
 pub use prepared::{DecodeOptions, PoisonRecord, Prepared, prepare};
 pub use record::{EncodedRecord, Payload};

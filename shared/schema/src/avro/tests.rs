@@ -15,6 +15,7 @@ fn show(columns: &[Column]) -> String {
 fn show_type(data_type: &ColumnType) -> String {
     match data_type {
         ColumnType::Primitive(primitive) => primitive.to_string(),
+        ColumnType::Hashed(of) => format!("hash of {of}"),
         ColumnType::Struct(columns) => format!("{{{}}}", show(columns)),
         ColumnType::List(element) => format!("[{}]", show_type(element)),
         ColumnType::Map(key, value) => format!("<{}, {}>", show_type(key), show_type(value)),

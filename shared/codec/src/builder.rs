@@ -70,7 +70,7 @@ pub(crate) struct Items {
 }
 
 impl Bytes {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             ends: vec![0],
             data: Vec::new(),

@@ -41,6 +41,7 @@
 mod avro;
 mod batch;
 mod builder;
+mod decimal;
 mod decoder;
 mod fault;
 mod hash;

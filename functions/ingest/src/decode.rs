@@ -5,17 +5,17 @@ use frazil_codec::{EncodedRecord, Payload};
 use frazil_core::{Error, ErrorKind, Partition, Result, SchemaId};
 use frazil_kafka::{PartitionBatch, Record, TimestampType, wire};
 use frazil_registry::{SchemaKind, SchemaRegistry};
-use frazil_schema::{AvroSchema, SourceSchema};
+use frazil_schema::{AvroSchema, Mapping, SourceSchema};
 use frazil_table::ValueFormat;
 
 /// Compiled schemas kept per process: more than any topic's history of schemas.
 const MAX_COMPILED: usize = 4_096;
 
-/// Compiled writer schemas by id, for the life of the process.
+/// Compiled writer schemas by mapping (as JSON) and id, for the life of the process.
 #[derive(Debug)]
 pub(crate) struct Schemas {
     registry: Arc<dyn SchemaRegistry>,
-    compiled: Mutex<HashMap<SchemaId, Arc<SourceSchema>>>,
+    compiled: Mutex<HashMap<(String, SchemaId), Arc<SourceSchema>>>,
 }
 
 impl Schemas {
@@ -28,18 +28,26 @@ impl Schemas {
 
     /// Resolves every schema id. One that does not exist or cannot be used makes its records poison; a registry that
     /// is away fails the event, so that it is delivered again.
-    pub(crate) async fn resolve(&self, ids: BTreeSet<SchemaId>) -> Result<HashMap<SchemaId, Resolved>> {
+    pub(crate) async fn resolve(
+        &self,
+        ids: BTreeSet<SchemaId>,
+        mapping: &Mapping,
+    ) -> Result<HashMap<SchemaId, Resolved>> {
+        let frozen = serde_json::to_string(mapping).map_err(|error| {
+            Error::new(ErrorKind::Internal, "use the topic's settings", error.to_string()).with_source(error)
+        })?;
         let mut resolved = HashMap::with_capacity(ids.len());
         for id in ids {
+            let key = (frozen.clone(), id);
             let known = self
                 .compiled
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .get(&id)
+                .get(&key)
                 .cloned();
             let found = match known {
                 Some(schema) => Ok(schema),
-                None => match self.compile(id).await {
+                None => match self.compile(key, mapping).await {
                     Ok(schema) => Ok(schema),
                     Err(error) if matches!(error.kind(), ErrorKind::Poison | ErrorKind::Invalid) => {
                         Err(error)
@@ -52,7 +60,8 @@ impl Schemas {
         Ok(resolved)
     }
 
-    async fn compile(&self, id: SchemaId) -> Result<Arc<SourceSchema>> {
+    async fn compile(&self, key: (String, SchemaId), mapping: &Mapping) -> Result<Arc<SourceSchema>> {
+        let (_, id) = key;
         let registered = self.registry.schema(id).await?;
         if registered.kind != SchemaKind::Avro {
             return Err(Error::new(
@@ -63,12 +72,12 @@ impl Schemas {
             .with_context("schema_id", id)
             .with_code("registry.unsupported_format"));
         }
-        let schema =
-            AvroSchema::parse(&registered.text).map_err(|error| error.with_context("schema_id", id))?;
+        let schema = AvroSchema::compile(&registered.text, &[], mapping)
+            .map_err(|error| error.with_context("schema_id", id))?;
         let schema = Arc::new(SourceSchema::Avro(schema));
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if compiled.len() < MAX_COMPILED {
-            compiled.insert(id, schema.clone());
+            compiled.insert(key, schema.clone());
         }
         Ok(schema)
     }

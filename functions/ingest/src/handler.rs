@@ -1,5 +1,5 @@
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use iceberg::spec::Schema;
 use crate::breaker::Breaker;
 use crate::claims::{claims, dead_letter};
 use crate::decode::{Schemas, frame, prevailing_format, schema_ids};
-use crate::design::{kafka_columns, table_design};
+use crate::design::{check_frozen, hash_key, kafka_columns, mapping, table_design};
 use crate::report::{Failure, IngestReport, TopicOutcome, TopicReport};
 
 /// How the function behaves beside its configuration.
@@ -148,12 +148,11 @@ impl Ingest {
         }
         let records = topic.records();
         let format = self.value_format(topic).await?;
-        let schemas = self.schemas.resolve(schema_ids(&topic.batches, format)).await?;
+        let ids = schema_ids(&topic.batches, format);
+        let schemas = self.schemas.resolve(ids, &mapping(&topic.settings)?).await?;
         let framed = frame(&records, format, &schemas);
-        let mut prepared = prepare(
-            &framed.encoded,
-            decode_options(&topic.settings, self.warehouse.environment.now()),
-        )?;
+        let options = decode_options(&topic.settings, self.warehouse.environment.now())?;
+        let mut prepared = prepare(&framed.encoded, options)?;
 
         let mut unreadable: BTreeMap<usize, &Error> = framed
             .poison
@@ -287,7 +286,7 @@ impl Ingest {
         let settings = &topic.settings;
         let known = topic.state.tables.get(&settings.table).copied();
         let design = table_design(settings)?;
-        let wanted = Wanted(prepared);
+        let wanted = Wanted { prepared, settings };
         let interval = self.options.schema_interval;
         let ensured = ensure_table(
             &self.warehouse,
@@ -316,6 +315,7 @@ impl Ingest {
             Err(error) if error.kind() == ErrorKind::Suspended => {
                 let cause = match error.code() {
                     Some("history") => Cause::Commit(SuspendCause::History),
+                    Some("settings.frozen") => Cause::Schema,
                     _ => Cause::TableGone,
                 };
                 return self.suspend_and_park(topic, cause, &error.to_string()).await;
@@ -506,22 +506,33 @@ impl<'a> TopicEvent<'a> {
 }
 
 /// How the topic's records are decoded.
-pub(crate) fn decode_options(settings: &TopicSettings, now: frazil_core::TimestampMs) -> DecodeOptions {
+pub(crate) fn decode_options(
+    settings: &TopicSettings,
+    now: frazil_core::TimestampMs,
+) -> Result<DecodeOptions> {
     let (first_micros, last_micros) = settings.timestamp_range.micros(now);
-    DecodeOptions {
+    Ok(DecodeOptions {
         timestamp_range: TimestampRange {
             first_micros,
             last_micros,
         },
         max_columns: settings.max_columns as usize,
-    }
+        hash_key: hash_key(settings)?,
+    })
 }
 
-/// The columns that decoded records need.
-pub(crate) struct Wanted<'p, 'a>(pub(crate) &'p Prepared<'a>);
+/// The columns that decoded records need, and the settings that they were decoded with.
+pub(crate) struct Wanted<'p, 'a> {
+    pub(crate) prepared: &'p Prepared<'a>,
+    pub(crate) settings: &'p TopicSettings,
+}
 
 impl WantedColumns for Wanted<'_, '_> {
+    fn check_settings(&self, properties: &HashMap<String, String>, fields: &FieldMap) -> Result<()> {
+        check_frozen(self.settings, properties, fields)
+    }
+
     fn columns(&self, table: Option<(&Schema, &FieldMap)>) -> Vec<Cow<'_, [Column]>> {
-        self.0.columns(table)
+        self.prepared.columns(table)
     }
 }

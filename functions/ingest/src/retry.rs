@@ -9,7 +9,7 @@ use frazil_table::{Ensured, LetterReader, LogName, ReadAgain, ensure_table};
 
 use crate::Ingest;
 use crate::decode::{frame, prevailing_format, schema_ids};
-use crate::design::{kafka_columns, table_design};
+use crate::design::{kafka_columns, mapping, table_design};
 use crate::handler::{Wanted, decode_options};
 
 #[async_trait]
@@ -32,10 +32,11 @@ impl LetterReader for Ingest {
             .iter()
             .flat_map(|batch| batch.records.iter().map(move |record| (of(batch), record)))
             .collect();
-        let schemas = self.schemas.resolve(schema_ids(&batches, format)).await?;
+        let ids = schema_ids(&batches, format);
+        let schemas = self.schemas.resolve(ids, &mapping(&settings)?).await?;
         let framed = frame(&records, format, &schemas);
         let now = self.warehouse.environment.now();
-        let mut prepared = prepare(&framed.encoded, decode_options(&settings, now))?;
+        let mut prepared = prepare(&framed.encoded, decode_options(&settings, now)?)?;
         drop(prepared.take_poison());
         if prepared.rows().len() == 0 {
             return Ok(Vec::new());
@@ -43,7 +44,10 @@ impl LetterReader for Ingest {
         let known = state.tables.get(&settings.table).copied();
         let design = table_design(&settings)?;
         let interval = self.options.schema_interval;
-        let wanted = Wanted(&prepared);
+        let wanted = Wanted {
+            prepared: &prepared,
+            settings: &settings,
+        };
         let ensured = ensure_table(
             &self.warehouse,
             &settings.table,

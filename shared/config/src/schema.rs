@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use crate::fault::Located;
 use crate::instant::WrittenInstant;
 use crate::sections::FileSection;
-use crate::{Config, DurationMs, PartitionField, SortField};
+use crate::{Config, DurationMs, FieldType, PartitionField, SortField};
 
 /// Set to write the checked-in files instead of comparing them.
 const WRITE: &str = "FRAZIL_WRITE_SCHEMA";
@@ -63,6 +63,10 @@ text_schema!(PartitionField, {
 text_schema!(SortField, {
     "type": "string",
     "pattern": "^\\s*[a-z0-9_]+(\\s*(\\[[0-9]+\\])?\\s*\\(.+\\))?(\\s+([aA][sS][cC]|[dD][eE][sS][cC]))?(\\s+[nN][uU][lL][lL][sS][-_ ]([fF][iI][rR][sS][tT]|[lL][aA][sS][tT]))?\\s*$"
+});
+text_schema!(FieldType, {
+    "type": "string",
+    "pattern": "^(boolean|int|long|float|double|date|time|timestamp|timestamptz|string|binary|decimal\\(\\s*[0-9]+\\s*,\\s*[0-9]+\\s*\\))$"
 });
 text_schema!(WrittenInstant, {
     "type": "string",
@@ -180,6 +184,7 @@ fn schema_and_reader_know_the_same_keys() {
         ("defaults", properties(&root, "TopicKeys")),
         ("topics.t", properties(&root, "TopicSection")),
         ("topics.t.kafka_columns", properties(&root, "KafkaColumnsSection")),
+        ("topics.t.fields.f", properties(&root, "FieldSection")),
         ("topics.t.breaker", properties(&root, "BreakerSection")),
         ("topics.t.retention", properties(&root, "RetentionSection")),
     ];
@@ -207,7 +212,7 @@ fn schema_and_reader_know_the_same_keys() {
         written.sort_unstable();
         assert_eq!(read, written, "[{section}]");
     }
-    assert_eq!(checked, 6 + 3 + 16 + 18 + 5 + 3 + 3);
+    assert_eq!(checked, 6 + 3 + 22 + 24 + 5 + 3 + 3 + 3);
 }
 
 #[test]
@@ -226,7 +231,7 @@ fn schema_defaults_are_the_defaults() {
             }
         }
     }
-    assert_eq!(lines.lines().count(), 11 + 5 + 3 + 3, "{lines}");
+    assert_eq!(lines.lines().count(), 15 + 5 + 3 + 3, "{lines}");
     let written = Config::parse(&format!("[topics.t]\n{lines}"), Path::new("f")).unwrap();
     let (source, topic) = (written.sources()[0].name().clone(), TopicName::new("t"));
     assert_eq!(
@@ -241,6 +246,10 @@ fn schema_examples_are_accepted() {
     for (section, header) in [
         ("SourceSection", "[sources.main]\n"),
         ("TopicSection", "[sources.main]\n[topics.t]\n"),
+        (
+            "FieldSection",
+            "[topics.t]\nhash_key_env = \"K\"\n[topics.t.fields.f]\n",
+        ),
     ] {
         for (key, property) in properties(&root, section) {
             for example in property
@@ -331,6 +340,10 @@ fn schema_refuses_what_the_reader_refuses() {
         "[topics.t]\nfreshness = \"\"",
         "[topics.t]\nfreshness = 60",
         "[topics.t]\nmax_columns = 0",
+        "[topics.t]\ntimestamps = \"naive\"",
+        "[topics.t]\nfields.f.type = \"text\"",
+        "[topics.t]\nfields.f.hash = \"md5\"",
+        "[topics.t]\nfields.f = \"long\"",
         "[topics.t]\nbreaker.share = 5",
         "[topics.t]\npartition_by = \"day(ts)\"",
         "[topics.t]\npartition_by = [\"days(ts)\"]",
@@ -396,6 +409,12 @@ fn page(root: &Value) -> String {
             "kafka_columns.",
             &root["$defs"]["KafkaColumnsSection"],
             "defaults.kafka_columns",
+        ),
+        (
+            "",
+            "fields.PATH.",
+            &root["$defs"]["FieldSection"],
+            "defaults.fields.f",
         ),
         (
             "",

@@ -13,7 +13,7 @@ mod tally;
 
 pub use letters::{DeadLetters, dead_letters_of};
 pub use overview::{
-    ColumnOverview, SnapshotOverview, TableKind, TableOverview, list_tables, snapshot_overviews,
+    ColumnOverview, SnapshotOverview, TableKind, TableOverview, column_overviews, list_tables, snapshot_overviews,
     table_overview,
 };
 pub use reconcile::{

@@ -12,4 +12,5 @@ mod lambda;
 mod model;
 mod operations;
 mod processes;
+mod registries;
 mod twice;

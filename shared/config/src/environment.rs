@@ -8,6 +8,8 @@ use crate::fault::closest;
 const PREFIX: &str = "FRAZIL_";
 /// What tests of this repository say to each other; of no meaning here.
 const TEST_PREFIX: &str = "FRAZIL_TEST_";
+/// Names that the configuration may give to its secrets; what begins otherwise with `FRAZIL_` is ours.
+const SECRET_PREFIX: &str = "FRAZIL_SECRET_";
 const KNOWN: [&str; 4] = [
     "FRAZIL_CONFIG",
     "FRAZIL_WAREHOUSE",
@@ -58,7 +60,7 @@ impl Settings {
         for (name, value) in variables {
             let (name, value) = (name.into(), value.into());
             let Some(name) = name.to_str() else { continue };
-            if value.is_empty() || name.starts_with(TEST_PREFIX) {
+            if value.is_empty() || name.starts_with(TEST_PREFIX) || name.starts_with(SECRET_PREFIX) {
                 continue;
             }
             match name {
@@ -116,6 +118,7 @@ mod tests {
             ("FRAZIL_WAREHOUSE", ""),
             ("FRAZIL_LOG", "debug"),
             ("FRAZIL_TEST_SLOW", "1"),
+            ("FRAZIL_SECRET_REGISTRY", "hunter2"),
             ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "1769"),
             ("AWS_LAMBDA_FUNCTION_NAME", "frazil-ingest"),
         ])

@@ -187,6 +187,9 @@ pub(crate) struct RegistrySection {
     /// With `glue`: the registry in which `subject:NAME` is looked up; what records name needs none.
     #[cfg_attr(test, schemars(extend("default" = "default-registry")))]
     registry_name: Read<String>,
+    /// What a wrong key would have said is not missed as well.
+    #[cfg_attr(test, schemars(skip))]
+    is_faulty: bool,
 }
 
 const IN_ENVIRONMENT: &str = "an environment variable, whose name stands here: password_env, token_env";
@@ -222,12 +225,13 @@ pub(crate) const REGISTRY_KEYS: Keys = Keys {
 
 impl RegistrySection {
     pub(crate) fn read(section: Section<'_>) -> Self {
+        let (faults, before) = (section.faults(), section.faults().count());
         let variable = |key| {
             section
                 .read(key)
                 .filter(|name| check(&section, name, is_variable))
         };
-        let registry = Self {
+        let mut registry = Self {
             kind: section.read("kind"),
             path: section.read("path"),
             urls: section.read_list("urls", MAX_URLS),
@@ -241,8 +245,10 @@ impl RegistrySection {
             timeout: read_duration(&section, "timeout", 100, 60_000),
             region: section.read("region"),
             registry_name: section.read("registry_name"),
+            is_faulty: false,
         };
         section.finish();
+        registry.is_faulty = faults.count() > before;
         registry
     }
 
@@ -399,6 +405,9 @@ pub(crate) fn read_registries(file: &FileSection, path: &Path, faults: &FaultLis
                 Problem::new("not the name of a registry")
                     .hint(format!("use 1 to {MAX_NAME_LEN} of a-z, A-Z, 0-9, `_` and `-`")),
             );
+            continue;
+        }
+        if section.is_faulty {
             continue;
         }
         if let Some(access) = section.access(&name.at, &from_here, faults) {

@@ -275,8 +275,8 @@ fn each_fault_names_the_thing_the_reason_and_the_way_out() {
             "1:11: topics.a.fields: settings per field: this version does not have it yet; remove it",
         ),
         (
-            "[topics.a]\nformat = \"protobuf\"",
-            "2:1: topics.a.format: \"protobuf\" (Protobuf): this version does not have it yet; write \"auto\", \"avro\" or \"json\"",
+            "[topics.a]\nformat = \"csv\"",
+            "2:1: topics.a.format: \"csv\" (delimited text): this version does not have it yet; write \"auto\", \"avro\", \"json\", \"json_schema\", \"protobuf\", \"raw\" or \"string\"",
         ),
         (
             "[topics.a]\ncolumn_case = \"snake\"",

@@ -39,6 +39,8 @@ pub(crate) struct TopicSchemas<'s> {
     mapping_text: Arc<str>,
     fetched: HashMap<SchemaRef, Found<RegisteredSchema>>,
     compiled: HashMap<(SchemaRef, MessageRef), Found<SourceSchema>>,
+    /// The schema of the last value, if its language has no messages to choose from.
+    last: Option<(SchemaRef, Arc<SourceSchema>)>,
 }
 
 type Found<T> = std::result::Result<Arc<T>, Error>;
@@ -69,6 +71,7 @@ impl Schemas {
             mapping_text: text.into(),
             fetched: HashMap::new(),
             compiled: HashMap::new(),
+            last: None,
         })
     }
 }
@@ -116,46 +119,58 @@ impl TopicSchemas<'_> {
         reference: &SchemaRef,
         value: &Unframed<'_>,
     ) -> Result<(Arc<SourceSchema>, usize)> {
+        // Most values have the schema of the one before them.
+        if let Some((last, schema)) = &self.last
+            && last == reference
+        {
+            return Ok((schema.clone(), 0));
+        }
         let registered = match self.fetched.get(reference) {
             Some(Ok(schema)) => schema.clone(),
             Some(Err(error)) => return Err(again(error)),
             None => {
-                return Err(Error::new(
-                    ErrorKind::Internal,
-                    "use the record's schema",
-                    "it was not fetched",
-                )
-                .with_context("schema", reference));
+                let reason = "it was not fetched";
+                return Err(Error::new(ErrorKind::Internal, "use the record's schema", reason)
+                    .with_context("schema", reference));
             }
         };
         check_format(self.format, registered.kind, reference)?;
-        let (message, skipped) = match registered.kind {
-            SchemaKind::Avro | SchemaKind::Json => (MessageRef::Unstated, 0),
-            SchemaKind::Protobuf => {
-                let (message, payload) = value.protobuf()?;
-                let message = match (message, &self.settings.message) {
-                    (MessageRef::Unstated, Some(name)) => MessageRef::Name(name.clone()),
-                    (message, _) => message,
-                };
-                (message, value.body().len() - payload.len())
-            }
+        if registered.kind != SchemaKind::Protobuf {
+            let schema = self.compiled(reference, &registered, MessageRef::Unstated)?;
+            self.last = Some((reference.clone(), schema.clone()));
+            return Ok((schema, 0));
+        }
+        let (message, payload) = value.protobuf()?;
+        let message = match (message, &self.settings.message) {
+            (MessageRef::Unstated, Some(name)) => MessageRef::Name(name.clone()),
+            (message, _) => message,
         };
-        let compiled = match self.compiled.entry((reference.clone(), message)) {
+        let skipped = value.body().len() - payload.len();
+        Ok((self.compiled(reference, &registered, message)?, skipped))
+    }
+
+    fn compiled(
+        &mut self,
+        reference: &SchemaRef,
+        registered: &RegisteredSchema,
+        message: MessageRef,
+    ) -> Result<Arc<SourceSchema>> {
+        let found = match self.compiled.entry((reference.clone(), message)) {
             Entry::Occupied(found) => found.into_mut(),
             Entry::Vacant(vacant) => {
                 let place = (self.settings.registry.clone(), reference.clone());
                 let key = (place, vacant.key().1.clone(), self.mapping_text.clone());
                 let found = match get(&self.schemas.compiled, &key) {
                     Some(schema) => Ok(schema),
-                    None => compile(&registered, &key.1, &self.mapping)
+                    None => compile(registered, &key.1, &self.mapping)
                         .map(|schema| keep(&self.schemas.compiled, key, schema))
                         .map_err(|error| error.with_context("schema", reference)),
                 };
                 vacant.insert(found)
             }
         };
-        match compiled {
-            Ok(schema) => Ok((schema.clone(), skipped)),
+        match found {
+            Ok(schema) => Ok(schema.clone()),
             Err(error) => Err(again(error)),
         }
     }

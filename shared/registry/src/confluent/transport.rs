@@ -164,7 +164,9 @@ fn judge(node: &Url, reference: &SchemaRef, status: StatusCode, body: &[u8]) -> 
                 "it answers 404, but not that the schema is unknown: the address may be wrong",
             )
             .with_hint(match reference {
-                SchemaRef::Guid(_) => "check the address; GUIDs need a registry of version 8.0 or newer",
+                SchemaRef::Guid(_) => {
+                    "check the address; GUIDs need a recent registry, such as Confluent Platform 8.0"
+                }
                 _ => "check the address, and whether the registry's API is below a path of it",
             }),
         ),

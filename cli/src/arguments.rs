@@ -126,6 +126,16 @@ Examples:
   frazil pending quarantine 0190a0b0-c0d0-7000-8000-0123456789ab"
     )]
     Pending(Pending),
+    /// Show the records of a table that cannot be read, or read them again after a fix
+    #[command(after_help = "\
+Examples:
+  frazil dead-letters orders
+  frazil dead-letters orders --code registry.unknown_schema --limit 100
+  frazil dead-letters orders --retry --schemas registry/
+
+A retry decodes the dead letters with today's schemas and settings, moves those that can be read now into the \
+table, each once, and leaves the others where they are. It can be given again after a crash anywhere in it.")]
+    DeadLetters(DeadLetters),
     /// Compare a topic's rows and dead letters with the ledger, offset by offset
     #[command(after_help = "\
 Exit code 1 for offsets that are there twice, and for rows that the ledger does not know.
@@ -170,6 +180,21 @@ pub(crate) struct Show {
     /// These columns, in this order
     #[arg(long, value_name = "a,b", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub(crate) columns: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeadLetters {
+    /// The table, such as kafka.orders; its namespace may be left out when only one has it
+    pub(crate) table: String,
+    /// Only those with this code; may be given several times
+    #[arg(long, value_name = "CODE")]
+    pub(crate) code: Vec<String>,
+    /// At most so many are shown
+    #[arg(long, default_value_t = 10, value_name = "N", conflicts_with = "retry")]
+    pub(crate) limit: u32,
+    /// Read them again, and move those that can be read now into the table
+    #[arg(long)]
+    pub(crate) retry: bool,
 }
 
 /// Which cluster a topic is of.

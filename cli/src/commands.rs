@@ -2,6 +2,7 @@
 
 mod check;
 mod commit;
+mod dead_letters;
 mod describe;
 mod ingest;
 mod pending;
@@ -52,6 +53,7 @@ async fn dispatch(command: Command, session: &Session, output: &Output) -> Resul
         Command::Status { topic, source } => status::status(session, topic, &source, output).await,
         Command::Topic(command) => topic::topic(session, command, output).await,
         Command::Pending(pending) => pending::pending(session, pending, output).await,
+        Command::DeadLetters(letters) => dead_letters::dead_letters(session, letters, output).await,
         Command::Reconcile {
             topic,
             source,

@@ -13,4 +13,5 @@ mod model;
 mod operations;
 mod processes;
 mod registries;
+mod retry;
 mod twice;

@@ -82,9 +82,6 @@ fn every_schedule_keeps_the_promises() {
     play(0, 2_000);
 }
 
-// Open: of the seeds 1,000 to 5,999 three still fail, 3096 (I3), 3291 (I1) and 4911 (parked events that do not come to
-// rest). `FRAZIL_TEST_SEED=3291 FRAZIL_TEST_SCHEDULES=1` plays one of them. The runs below leave them out until they are
-// understood: a protocol fault or one of the model.
 #[test]
 #[ignore = "slow: more schedules, with other seeds"]
 fn other_schedules_keep_the_promises() {

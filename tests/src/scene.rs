@@ -13,8 +13,8 @@ use frazil_local::open_warehouse;
 use frazil_registry::DirectoryRegistry;
 use frazil_table::properties::LEDGER;
 use frazil_table::{
-    Catalog, CommitReport, CommitSettings, Layout, Ledger, ObjectStorage, StateStore, Warehouse,
-    commit_table, list_all,
+    Catalog, CommitReport, CommitSettings, Layout, Ledger, ObjectStorage, RetryReport, StateStore, Warehouse,
+    commit_table, list_all, retry_dead_letters,
 };
 use iceberg::spec::{FormatVersion, ManifestList};
 
@@ -149,10 +149,18 @@ impl Scene {
 
     /// One event, to a function that has just started.
     pub async fn ingest(&self, batches: &[(i32, Vec<Record>)]) -> Result<IngestReport> {
+        self.handler().handle(&event_json(Self::TOPIC, batches)).await
+    }
+
+    /// Dead letters are read again, by a function that has just started.
+    pub async fn retry(&self) -> Result<RetryReport> {
+        retry_dead_letters(&self.warehouse, &self.table(), &|_| true, &self.handler()).await
+    }
+
+    fn handler(&self) -> Ingest {
         let registry = Arc::new(DirectoryRegistry::new("/nowhere"));
         let options = IngestOptions::default();
-        let ingest = Ingest::new(self.warehouse.clone(), self.config.clone(), registry, options);
-        ingest.handle(&event_json(Self::TOPIC, batches)).await
+        Ingest::new(self.warehouse.clone(), self.config.clone(), registry, options)
     }
 
     /// One run of the commit.

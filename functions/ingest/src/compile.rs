@@ -9,10 +9,12 @@ use frazil_schema::{AvroSchema, Mapping, SourceSchema};
 pub(crate) fn compile(
     schema: &RegisteredSchema,
     _message: &MessageRef,
-    _mapping: &Mapping,
+    mapping: &Mapping,
 ) -> Result<SourceSchema> {
     match schema.kind {
-        SchemaKind::Avro => AvroSchema::parse(&schema.text).map(SourceSchema::Avro),
+        SchemaKind::Avro => {
+            AvroSchema::compile(&schema.text, &schema.references, mapping).map(SourceSchema::Avro)
+        }
         SchemaKind::Json | SchemaKind::Protobuf => Err(Error::new(
             ErrorKind::Poison,
             "use the record's schema",

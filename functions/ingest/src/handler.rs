@@ -1,5 +1,5 @@
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use frazil_config::{Config, Format, OnError, TopicSettings};
 use frazil_core::{Error, ErrorKind, Offset, Partition, Result, TopicName, TopicPartition};
 use frazil_kafka::wire::Framing;
 use frazil_kafka::{EventBuffer, Origin, PartitionBatch, Record};
-use frazil_schema::{Column, FieldMap, Mapping};
+use frazil_schema::{Column, FieldMap};
 use frazil_table::plan::SuspendCause;
 use frazil_table::{
     Cause, Ensured, EventSink, FileSettings, LogName, ParkedEvent, StageRequest, TopicState, WantedColumns,
@@ -22,7 +22,7 @@ use crate::Registries;
 use crate::breaker::Breaker;
 use crate::claims::{claims, dead_letter};
 use crate::decode::{Values, named_schema};
-use crate::design::{kafka_columns, table_design};
+use crate::design::{check_frozen, hash_key, kafka_columns, mapping, table_design};
 use crate::encoding::{Encoding, Known, kept, known, prevailing};
 use crate::report::{Failure, IngestReport, TopicOutcome, TopicReport};
 use crate::schemas::Schemas;
@@ -45,11 +45,11 @@ impl Default for IngestOptions {
 /// The ingest handler. One per process: it keeps compiled schemas and the breaker's counts.
 #[derive(Debug)]
 pub struct Ingest {
-    warehouse: Warehouse,
-    config: Arc<Config>,
-    schemas: Schemas,
+    pub(crate) warehouse: Warehouse,
+    pub(crate) config: Arc<Config>,
+    pub(crate) schemas: Schemas,
     breaker: Breaker,
-    options: IngestOptions,
+    pub(crate) options: IngestOptions,
 }
 
 /// Who delivers an event.
@@ -150,12 +150,11 @@ impl Ingest {
             return self.park(topic, reason).await;
         }
         let records = topic.records();
-        let values = self.values(topic, &records).await?;
+        let encoding = self.encoding(topic).await?;
+        let values = self.values(&topic.settings, encoding, &records).await?;
         let readable = values.readable(&records);
-        let mut prepared = prepare(
-            &readable.encoded,
-            topic.decode_options(self.warehouse.environment.now()),
-        )?;
+        let options = decode_options(&topic.settings, self.warehouse.environment.now())?;
+        let mut prepared = prepare(&readable.encoded, options)?;
 
         let mut unreadable: BTreeMap<usize, &Error> = readable.poison.iter().copied().collect();
         let undecodable = prepared.take_poison();
@@ -180,17 +179,15 @@ impl Ingest {
     }
 
     /// The topic's values, unframed, with their schemas.
-    async fn values<'r>(
+    pub(crate) async fn values<'r>(
         &self,
-        topic: &TopicEvent<'_>,
+        settings: &TopicSettings,
+        encoding: Encoding,
         records: &[(Partition, &'r Record<'r>)],
     ) -> Result<Values<'r>> {
-        let encoding = self.encoding(topic).await?;
-        let settings = &topic.settings;
         let named = named_schema(settings, |path| self.config.schema_file(path));
-        let mut schemas = self
-            .schemas
-            .of_topic(settings, encoding.format, Mapping::default())?;
+        let mapping = mapping(settings)?;
+        let mut schemas = self.schemas.of_topic(settings, encoding.format, mapping)?;
         Values::read(records, encoding, named.as_ref(), &mut schemas).await
     }
 
@@ -304,7 +301,7 @@ impl Ingest {
         let settings = &topic.settings;
         let known = topic.state.tables.get(&settings.table).copied();
         let design = table_design(settings)?;
-        let wanted = Wanted(prepared);
+        let wanted = Wanted { prepared, settings };
         let interval = self.options.schema_interval;
         let ensured = ensure_table(
             &self.warehouse,
@@ -333,6 +330,7 @@ impl Ingest {
             Err(error) if error.kind() == ErrorKind::Suspended => {
                 let cause = match error.code() {
                     Some("history") => Cause::Commit(SuspendCause::History),
+                    Some("settings.frozen") => Cause::Schema,
                     _ => Cause::TableGone,
                 };
                 return self.suspend_and_park(topic, cause, &error.to_string()).await;
@@ -499,17 +497,6 @@ impl<'a> TopicEvent<'a> {
         self.batches.iter().flat_map(of).collect()
     }
 
-    fn decode_options(&self, now: frazil_core::TimestampMs) -> DecodeOptions {
-        let (first_micros, last_micros) = self.settings.timestamp_range.micros(now);
-        DecodeOptions {
-            timestamp_range: TimestampRange {
-                first_micros,
-                last_micros,
-            },
-            max_columns: self.settings.max_columns as usize,
-        }
-    }
-
     fn report(&self, outcome: TopicOutcome) -> TopicReport {
         let records = self.batches.iter().flat_map(|batch| &batch.records);
         let size = |record: &Record<'_>| {
@@ -533,11 +520,34 @@ impl<'a> TopicEvent<'a> {
     }
 }
 
-/// The columns that decoded records need.
-struct Wanted<'p, 'a>(&'p Prepared<'a>);
+/// How the topic's records are decoded.
+pub(crate) fn decode_options(
+    settings: &TopicSettings,
+    now: frazil_core::TimestampMs,
+) -> Result<DecodeOptions> {
+    let (first_micros, last_micros) = settings.timestamp_range.micros(now);
+    Ok(DecodeOptions {
+        timestamp_range: TimestampRange {
+            first_micros,
+            last_micros,
+        },
+        max_columns: settings.max_columns as usize,
+        hash_key: hash_key(settings)?,
+    })
+}
+
+/// The columns that decoded records need, and the settings that they were decoded with.
+pub(crate) struct Wanted<'p, 'a> {
+    pub(crate) prepared: &'p Prepared<'a>,
+    pub(crate) settings: &'p TopicSettings,
+}
 
 impl WantedColumns for Wanted<'_, '_> {
+    fn check_settings(&self, properties: &HashMap<String, String>, fields: &FieldMap) -> Result<()> {
+        check_frozen(self.settings, properties, fields)
+    }
+
     fn columns(&self, table: Option<(&Schema, &FieldMap)>) -> Vec<Cow<'_, [Column]>> {
-        self.0.columns(table)
+        self.prepared.columns(table)
     }
 }

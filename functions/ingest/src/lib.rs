@@ -13,6 +13,7 @@ mod encoding;
 mod handler;
 mod registries;
 mod report;
+mod retry;
 mod schemas;
 
 pub use answer::{BatchItemFailure, BatchItemFailures, ItemIdentifier, answer};

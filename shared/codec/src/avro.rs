@@ -1,13 +1,16 @@
-use frazil_schema::{AvroField, AvroType, TimestampUnit};
+use std::sync::Arc;
 
-use crate::TimestampRange;
-use crate::builder::{Builder, Values};
+use frazil_schema::{AvroField, AvroSchema, AvroType, TimestampUnit};
+
+use crate::builder::{Builder, Values, mismatch};
 use crate::fault::{Decoded, Fault};
+use crate::{TimestampRange, decimal, text};
 
 mod cursor;
+mod json;
 mod values;
 
-pub(crate) use cursor::Cursor;
+pub(crate) use cursor::{Cursor, Subtree};
 
 /// How to read one type of a writer's schema into the column that it asks for.
 ///
@@ -17,8 +20,8 @@ pub(crate) use cursor::Cursor;
 /// poison record must be told apart from its neighbours, by field.
 #[derive(Debug)]
 pub(crate) enum Node {
-    /// Always null: read, and no column.
-    Columnless(AvroType),
+    /// Always null or excluded: read past, and no column.
+    Skipped(Subtree),
     Boolean,
     Int,
     Long,
@@ -29,7 +32,10 @@ pub(crate) enum Node {
     Fixed(usize),
     Enum(Vec<String>),
     Decimal {
+        /// Ten to the power of `precision`.
         limit: i128,
+        precision: u32,
+        scale: u32,
         size: Option<usize>,
     },
     Date,
@@ -39,13 +45,18 @@ pub(crate) enum Node {
     Uuid,
     UuidBytes,
     /// A record without columns: a boolean that says it is there.
-    Present(Vec<AvroType>),
+    Present(Vec<Subtree>),
     Struct(Vec<(String, Node)>),
     List {
         item: Box<Node>,
         empty_items: bool,
     },
     Map(Box<Node>),
+    /// A map from keys and values.
+    Entries {
+        entry: Box<(Node, Node)>,
+        empty_items: bool,
+    },
     Optional {
         null: Option<usize>,
         value: usize,
@@ -53,22 +64,30 @@ pub(crate) enum Node {
     },
     /// A struct of which one field, the branch, is set.
     Choice(Vec<(String, Node)>),
+    /// The JSON of a record inside itself.
+    Json(Subtree),
 }
 
 impl Node {
-    pub(crate) fn of_record(fields: &[AvroField]) -> Vec<(String, Self)> {
-        fields
-            .iter()
-            .map(|field| (field.name.clone(), Self::new(&field.data_type)))
-            .collect()
+    pub(crate) fn of_schema(schema: &AvroSchema) -> Vec<(String, Self)> {
+        Self::of_fields(schema.fields(), schema.definitions())
     }
 
-    fn new(data_type: &AvroType) -> Self {
-        if data_type.column_type().is_none() {
-            return Self::Columnless(data_type.clone());
-        }
+    fn of_fields(fields: &[AvroField], definitions: &Arc<[AvroType]>) -> Vec<(String, Self)> {
+        let node = |field: &AvroField| {
+            let node = if field.excluded || !field.data_type.has_column() {
+                Self::Skipped(subtree(&field.data_type, definitions))
+            } else {
+                Self::new(&field.data_type, definitions)
+            };
+            (field.name.clone(), node)
+        };
+        fields.iter().map(node).collect()
+    }
+
+    fn new(data_type: &AvroType, definitions: &Arc<[AvroType]>) -> Self {
         match data_type {
-            AvroType::Null => Self::Columnless(AvroType::Null),
+            AvroType::Null => Self::Skipped(subtree(data_type, definitions)),
             AvroType::Boolean => Self::Boolean,
             AvroType::Int => Self::Int,
             AvroType::Long => Self::Long,
@@ -79,8 +98,14 @@ impl Node {
             AvroType::Fixed(size) => Self::Fixed(*size),
             AvroType::Duration => Self::Fixed(12),
             AvroType::Enum(symbols) => Self::Enum(symbols.clone()),
-            AvroType::Decimal { precision, size, .. } => Self::Decimal {
+            AvroType::Decimal {
+                precision,
+                scale,
+                size,
+            } => Self::Decimal {
                 limit: 10i128.pow((*precision).min(38)),
+                precision: *precision,
+                scale: *scale,
                 size: *size,
             },
             AvroType::Date => Self::Date,
@@ -89,19 +114,28 @@ impl Node {
             AvroType::Timestamp { unit, .. } => Self::Timestamp(*unit),
             AvroType::Uuid => Self::Uuid,
             AvroType::UuidBytes => Self::UuidBytes,
+            AvroType::Recursive(_) => Self::Json(subtree(data_type, definitions)),
             AvroType::Record(fields) => {
-                let nodes = Self::of_record(fields);
-                if nodes.iter().all(|(_, node)| matches!(node, Self::Columnless(_))) {
-                    Self::Present(fields.iter().map(|field| field.data_type.clone()).collect())
+                let nodes = Self::of_fields(fields, definitions);
+                if nodes.iter().all(|(_, node)| matches!(node, Self::Skipped(_))) {
+                    let fields = fields.iter().map(|field| subtree(&field.data_type, definitions));
+                    Self::Present(fields.collect())
                 } else {
                     Self::Struct(nodes)
                 }
             }
             AvroType::Array(items) => Self::List {
-                item: Box::new(Self::new(items)),
+                item: Box::new(Self::new(items, definitions)),
                 empty_items: cursor::may_be_empty(items),
             },
-            AvroType::Map(values) => Self::Map(Box::new(Self::new(values))),
+            AvroType::Map(values) => Self::Map(Box::new(Self::new(values, definitions))),
+            AvroType::Entries(entry) => {
+                let (key, value) = &**entry;
+                Self::Entries {
+                    entry: Box::new((Self::new(key, definitions), Self::new(value, definitions))),
+                    empty_items: cursor::may_be_empty(key) && cursor::may_be_empty(value),
+                }
+            }
             AvroType::Union(branches) => match data_type.only_branch() {
                 Some(only) => {
                     let position = |null| {
@@ -112,16 +146,24 @@ impl Node {
                     Self::Optional {
                         null: position(true),
                         value: position(false).unwrap_or(0),
-                        inner: Box::new(Self::new(&only.data_type)),
+                        inner: Box::new(Self::new(&only.data_type, definitions)),
                     }
                 }
-                None => Self::Choice(Self::of_record(branches)),
+                None => Self::Choice(Self::of_fields(branches, definitions)),
             },
         }
     }
 }
 
-/// Decodes one value into its column. On an error the column may hold a part of it: cut it back.
+fn subtree(data_type: &AvroType, definitions: &Arc<[AvroType]>) -> Subtree {
+    Subtree {
+        data_type: data_type.clone(),
+        definitions: definitions.clone(),
+    }
+}
+
+/// Decodes one value into its column, which has the type that the contract gives to the node or the one that the
+/// topic's settings chose instead. On an error the column may hold a part of it: cut it back.
 pub(crate) fn decode(
     node: &Node,
     builder: &mut Builder,
@@ -131,45 +173,102 @@ pub(crate) fn decode(
     match (node, &mut builder.values) {
         (Node::Boolean, Values::Boolean(values)) => values.append(cursor.boolean()?),
         (Node::Int, Values::Int(values)) => values.push(cursor.int()?),
+        (Node::Int, Values::Long(values)) => values.push(i64::from(cursor.int()?)),
         (Node::Long, Values::Long(values)) => values.push(cursor.long()?),
         (Node::Float, Values::Float(values)) => values.push(f32::from_le_bytes(cursor.array()?)),
+        (Node::Float, Values::Double(values)) => {
+            values.push(f64::from(f32::from_le_bytes(cursor.array()?)));
+        }
         (Node::Double, Values::Double(values)) => values.push(f64::from_le_bytes(cursor.array()?)),
+        (
+            Node::Int | Node::Long | Node::Float | Node::Double,
+            Values::Decimal {
+                values,
+                precision,
+                scale,
+            },
+        ) => values.push(match node {
+            Node::Int => decimal::rescale(i128::from(cursor.int()?), 0, *precision, *scale)?,
+            Node::Long => decimal::rescale(i128::from(cursor.long()?), 0, *precision, *scale)?,
+            // The shortest number that reads back as the same float.
+            Node::Float => {
+                let value = f32::from_le_bytes(cursor.array()?).to_string();
+                decimal::parse(&value, *precision, *scale)?
+            }
+            _ => {
+                let value = f64::from_le_bytes(cursor.array()?).to_string();
+                decimal::parse(&value, *precision, *scale)?
+            }
+        }),
         (Node::Bytes, Values::Binary(values)) => values.push(cursor.bytes()?)?,
         (Node::Fixed(size), Values::Binary(values)) => values.push(cursor.take(*size)?)?,
-        (Node::Text, Values::Text(values)) => values.push(cursor.text()?.as_bytes())?,
-        (Node::Enum(symbols), Values::Text(values)) => {
-            let index = cursor.long()?;
-            let symbol = usize::try_from(index)
-                .ok()
-                .and_then(|index| symbols.get(index))
-                .ok_or_else(|| {
-                    Fault::new(
-                        "avro.invalid",
-                        format!("enum symbol {index} of {}", symbols.len()),
-                    )
-                })?;
-            values.push(symbol.as_bytes())?;
+        (Node::Text, Values::Text(values) | Values::Binary(values)) => {
+            values.push(cursor.text()?.as_bytes())?;
         }
-        (Node::Decimal { limit, size }, Values::Decimal { values: decimals, .. }) => {
+        (Node::Enum(symbols), Values::Text(values) | Values::Binary(values)) => {
+            values.push(cursor.symbol(symbols)?.as_bytes())?;
+        }
+        (
+            Node::Decimal {
+                limit,
+                precision,
+                scale,
+                size,
+            },
+            values,
+        ) => {
             let bytes = match size {
                 Some(size) => cursor.take(*size)?,
                 None => cursor.bytes()?,
             };
-            decimals.push(values::decimal(bytes, *limit)?);
+            let unscaled = values::decimal(bytes, *limit)?;
+            match values {
+                Values::Decimal {
+                    values,
+                    precision: to,
+                    scale: to_scale,
+                } => {
+                    let same = i64::from(*to_scale) == i64::from(*scale) && u32::from(*to) >= *precision;
+                    values.push(if same {
+                        unscaled
+                    } else {
+                        decimal::rescale(unscaled, *scale, *to, *to_scale)?
+                    });
+                }
+                Values::Long(values) if *scale == 0 => values.push(long(unscaled)?),
+                _ => return Err(mismatch()),
+            }
         }
         (Node::Date, Values::Date(dates)) => dates.push(range.date(cursor.int()?)?),
-        (Node::TimeMillis, Values::Text(text)) => {
-            values::time_of_day(i64::from(cursor.int()?).saturating_mul(1_000), text)?;
+        (Node::TimeMillis | Node::TimeMicros, values) => {
+            let micros = values::time_of_day(match node {
+                Node::TimeMillis => i64::from(cursor.int()?).saturating_mul(1_000),
+                _ => cursor.long()?,
+            })?;
+            match values {
+                Values::Time(times) => times.push(micros),
+                Values::Text(times) | Values::Binary(times) => {
+                    text::time(micros, &mut times.data);
+                    times.end()?;
+                }
+                _ => return Err(mismatch()),
+            }
         }
-        (Node::TimeMicros, Values::Text(text)) => values::time_of_day(cursor.long()?, text)?,
         (Node::Timestamp(unit), Values::Timestamp { values, .. }) => {
             values.push(range.micros(cursor.long()?, *unit)?);
         }
-        (Node::Uuid, Values::Text(text)) => values::uuid(cursor.text()?, text)?,
-        (Node::UuidBytes, Values::Text(text)) => values::uuid_of_bytes(cursor.array()?, text)?,
+        // As the source counts: no nanosecond is lost, and no range is asked for.
+        (Node::Timestamp(_), Values::Long(values)) => values.push(cursor.long()?),
+        (Node::Uuid, Values::Text(text) | Values::Binary(text)) => values::uuid(cursor.text()?, text)?,
+        (Node::UuidBytes, Values::Text(text) | Values::Binary(text)) => {
+            values::uuid_of_bytes(cursor.array()?, text)?;
+        }
+        (Node::Json(subtree), Values::Text(text) | Values::Binary(text)) => {
+            json::write(subtree, cursor, range, text)?;
+        }
         (Node::Present(fields), Values::Boolean(values)) => {
             for field in fields {
-                cursor.skip_columnless(field)?;
+                cursor.skip(field)?;
             }
             values.append(true);
         }
@@ -185,7 +284,17 @@ pub(crate) fn decode(
         (Node::Map(value), Values::Map { items, keys }) => {
             while let Some(count) = cursor.block(false)? {
                 for _ in 0..count {
-                    keys.push(cursor.text()?.as_bytes())?;
+                    keys.push_text(cursor.text()?)?;
+                    decode(value, &mut items.element, cursor, range).map_err(|fault| fault.inside("[]"))?;
+                }
+            }
+            items.end()?;
+        }
+        (Node::Entries { entry, empty_items }, Values::Map { items, keys }) => {
+            let (key, value) = &**entry;
+            while let Some(count) = cursor.block(*empty_items)? {
+                for _ in 0..count {
+                    decode_key(key, keys, cursor, range).map_err(|fault| fault.inside("[]"))?;
                     decode(value, &mut items.element, cursor, range).map_err(|fault| fault.inside("[]"))?;
                 }
             }
@@ -207,14 +316,14 @@ pub(crate) fn decode(
             let Some((name, node)) = branches.get(branch) else {
                 return Err(no_branch(branch));
             };
-            if let Node::Columnless(data_type) = node {
-                cursor.skip_columnless(data_type)?;
+            if let Node::Skipped(subtree) = node {
+                cursor.skip(subtree)?;
                 builder.push_null();
                 return Ok(());
             }
             let mut others = children.iter_mut();
             for (index, (_, other)) in branches.iter().enumerate() {
-                if matches!(other, Node::Columnless(_)) {
+                if matches!(other, Node::Skipped(_)) {
                     continue;
                 }
                 match others.next() {
@@ -232,6 +341,26 @@ pub(crate) fn decode(
     Ok(())
 }
 
+/// Decodes the key of a map, which is never null.
+fn decode_key(
+    node: &Node,
+    keys: &mut Builder,
+    cursor: &mut Cursor<'_>,
+    range: &TimestampRange,
+) -> Decoded<()> {
+    let Node::Optional { null, value, inner } = node else {
+        return decode(node, keys, cursor, range);
+    };
+    match cursor.index()? {
+        branch if branch == *value => decode(inner, keys, cursor, range),
+        branch if Some(branch) == *null => Err(Fault::new(
+            "avro.null_key",
+            "the key of a map is null, and a table's map has none",
+        )),
+        branch => Err(no_branch(branch)),
+    }
+}
+
 /// Decodes the fields of a record into the columns of those that have one.
 pub(crate) fn decode_fields(
     fields: &[(String, Node)],
@@ -241,10 +370,8 @@ pub(crate) fn decode_fields(
 ) -> Decoded<()> {
     let mut builders = builders.iter_mut();
     for (name, node) in fields {
-        if let Node::Columnless(data_type) = node {
-            cursor
-                .skip_columnless(data_type)
-                .map_err(|fault| fault.inside(name))?;
+        if let Node::Skipped(subtree) = node {
+            cursor.skip(subtree).map_err(|fault| fault.inside(name))?;
             continue;
         }
         let builder = builders.next().ok_or_else(mismatch)?;
@@ -253,13 +380,17 @@ pub(crate) fn decode_fields(
     Ok(())
 }
 
+fn long(value: i128) -> Decoded<i64> {
+    i64::try_from(value).map_err(|_| {
+        Fault::new(
+            "value.long_overflow",
+            format!("{value} does not fit into a long of 64 bits"),
+        )
+        .with_hint("without a `type` in its settings the field is a decimal, which holds it")
+    })
+}
+
 #[cold]
 fn no_branch(branch: usize) -> Box<Fault> {
     Fault::new("avro.invalid", format!("the union has no branch {branch}"))
-}
-
-/// A node and its column are made from the same type, so they always match.
-#[cold]
-fn mismatch() -> Box<Fault> {
-    Fault::new("internal.column_mismatch", "the column was made for another type")
 }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array,
     Int32Array, Int64Array, LargeBinaryArray, ListArray, MapArray, StringArray, StructArray,
-    TimestampMicrosecondArray,
+    Time64MicrosecondArray, TimestampMicrosecondArray,
 };
 use arrow_buffer::{
     BooleanBuffer, BooleanBufferBuilder, Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer,
@@ -13,6 +13,7 @@ use frazil_schema::ColumnType;
 use iceberg::spec::PrimitiveType;
 
 use crate::fault::{Decoded, Fault};
+use crate::hash::{HashKey, hash};
 
 /// A growing column. Unlike Arrow's own builders it can be cut back to any length after a value has been pushed
 /// half, which is how a poison record leaves no trace.
@@ -20,6 +21,8 @@ use crate::fault::{Decoded, Fault};
 pub(crate) struct Builder {
     validity: NullBufferBuilder,
     pub(crate) values: Values,
+    /// The column holds hashes of the values, made when it is finished: decoders need not know.
+    hashed: bool,
 }
 
 #[derive(Debug)]
@@ -35,6 +38,8 @@ pub(crate) enum Values {
         scale: i8,
     },
     Date(Vec<i32>),
+    /// Microseconds since midnight.
+    Time(Vec<i64>),
     Timestamp {
         values: Vec<i64>,
         utc: bool,
@@ -45,7 +50,8 @@ pub(crate) enum Values {
     List(Items),
     Map {
         items: Items,
-        keys: Bytes,
+        /// Never null.
+        keys: Box<Builder>,
     },
 }
 
@@ -64,7 +70,7 @@ pub(crate) struct Items {
 }
 
 impl Bytes {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             ends: vec![0],
             data: Vec::new(),
@@ -137,7 +143,7 @@ impl Builder {
     pub(crate) fn new(data_type: &ColumnType) -> Self {
         use PrimitiveType as P;
         let values = match data_type {
-            ColumnType::Primitive(primitive) => match primitive {
+            ColumnType::Primitive(primitive) | ColumnType::Hashed(primitive) => match primitive {
                 P::Boolean => Values::Boolean(BooleanBufferBuilder::new(0)),
                 P::Int => Values::Int(Vec::new()),
                 P::Long => Values::Long(Vec::new()),
@@ -157,10 +163,9 @@ impl Builder {
                     values: Vec::new(),
                     utc: true,
                 },
+                P::Time => Values::Time(Vec::new()),
                 P::Binary | P::Fixed(_) => Values::Binary(Bytes::new()),
-                P::String | P::Uuid | P::Time | P::TimestampNs | P::TimestamptzNs => {
-                    Values::Text(Bytes::new())
-                }
+                P::String | P::Uuid | P::TimestampNs | P::TimestamptzNs => Values::Text(Bytes::new()),
             },
             ColumnType::Struct(columns) => Values::Struct(
                 columns
@@ -172,22 +177,33 @@ impl Builder {
                 ends: vec![0],
                 element: Box::new(Self::new(element)),
             }),
-            ColumnType::Map(_, value) => Values::Map {
+            ColumnType::Map(key, value) => Values::Map {
                 items: Items {
                     ends: vec![0],
                     element: Box::new(Self::new(value)),
                 },
-                keys: Bytes::new(),
+                keys: Box::new(Self::new(key)),
             },
         };
         Self {
             validity: NullBufferBuilder::new(0),
             values,
+            hashed: matches!(data_type, ColumnType::Hashed(_)),
         }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.validity.len()
+    }
+
+    /// Whether finishing the column needs the key of hashed columns.
+    pub(crate) fn is_hashed(&self) -> bool {
+        self.hashed
+            || match &self.values {
+                Values::Struct(children) => children.iter().any(Self::is_hashed),
+                Values::List(items) | Values::Map { items, .. } => items.element.is_hashed(),
+                _ => false,
+            }
     }
 
     /// Marks the value that was pushed into `values` as complete.
@@ -196,11 +212,22 @@ impl Builder {
         self.validity.append_non_null();
     }
 
+    /// Pushes a string, such as the key of a map, into a column of strings.
+    #[inline]
+    pub(crate) fn push_text(&mut self, text: &str) -> Decoded<()> {
+        let Values::Text(values) = &mut self.values else {
+            return Err(mismatch());
+        };
+        values.push(text.as_bytes())?;
+        self.valid();
+        Ok(())
+    }
+
     pub(crate) fn push_null(&mut self) {
         match &mut self.values {
             Values::Boolean(values) => values.append(false),
             Values::Int(values) | Values::Date(values) => values.push(0),
-            Values::Long(values) | Values::Timestamp { values, .. } => values.push(0),
+            Values::Long(values) | Values::Time(values) | Values::Timestamp { values, .. } => values.push(0),
             Values::Float(values) => values.push(0.0),
             Values::Double(values) => values.push(0.0),
             Values::Decimal { values, .. } => values.push(0),
@@ -216,7 +243,9 @@ impl Builder {
         match &mut self.values {
             Values::Boolean(values) => values.truncate(len),
             Values::Int(values) | Values::Date(values) => values.truncate(len),
-            Values::Long(values) | Values::Timestamp { values, .. } => values.truncate(len),
+            Values::Long(values) | Values::Time(values) | Values::Timestamp { values, .. } => {
+                values.truncate(len)
+            }
             Values::Float(values) => values.truncate(len),
             Values::Double(values) => values.truncate(len),
             Values::Decimal { values, .. } => values.truncate(len),
@@ -231,8 +260,22 @@ impl Builder {
         self.validity.truncate(len);
     }
 
-    /// The column as an array, with stand-in names inside: projection gives it the table's.
-    pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+    /// The column as an array, with stand-in names inside: projection gives it the table's. A hashed one needs the
+    /// key.
+    pub(crate) fn finish(&mut self, key: Option<&HashKey>) -> Result<ArrayRef, ArrowError> {
+        let array = self.finish_values(key)?;
+        if !self.hashed {
+            return Ok(array);
+        }
+        match key {
+            Some(key) => Ok(Arc::new(hash(&array, key)?)),
+            None => Err(ArrowError::ComputeError(
+                "a column is hashed, and there is no key".to_owned(),
+            )),
+        }
+    }
+
+    fn finish_values(&mut self, key: Option<&HashKey>) -> Result<ArrayRef, ArrowError> {
         let len = self.len();
         let nulls = self.validity.finish();
         Ok(match &mut self.values {
@@ -242,6 +285,10 @@ impl Builder {
             }
             Values::Int(values) => Arc::new(Int32Array::try_new(std::mem::take(values).into(), nulls)?),
             Values::Date(values) => Arc::new(Date32Array::try_new(std::mem::take(values).into(), nulls)?),
+            Values::Time(values) => Arc::new(Time64MicrosecondArray::try_new(
+                std::mem::take(values).into(),
+                nulls,
+            )?),
             Values::Long(values) => Arc::new(Int64Array::try_new(std::mem::take(values).into(), nulls)?),
             Values::Float(values) => Arc::new(Float32Array::try_new(std::mem::take(values).into(), nulls)?),
             Values::Double(values) => Arc::new(Float64Array::try_new(std::mem::take(values).into(), nulls)?),
@@ -272,13 +319,13 @@ impl Builder {
             Values::Struct(children) => {
                 let arrays = children
                     .iter_mut()
-                    .map(Self::finish)
+                    .map(|child| child.finish(key))
                     .collect::<Result<Vec<_>, _>>()?;
                 let fields: Fields = arrays.iter().map(stand_in).collect();
                 Arc::new(StructArray::try_new_with_length(fields, arrays, nulls, len)?)
             }
             Values::List(items) => {
-                let element = items.element.finish()?;
+                let element = items.element.finish(key)?;
                 Arc::new(ListArray::try_new(
                     Arc::new(stand_in(&element)),
                     items.take_ends(),
@@ -287,9 +334,8 @@ impl Builder {
                 )?)
             }
             Values::Map { items, keys } => {
-                let (ends, data) = keys.take();
-                let keys: ArrayRef = Arc::new(StringArray::try_new(ends, data, None)?);
-                let values = items.element.finish()?;
+                let keys = keys.finish(None)?;
+                let values = items.element.finish(key)?;
                 let fields: Fields = vec![stand_in(&keys).with_nullable(false), stand_in(&values)].into();
                 let entries = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
                 let entry = Arc::new(Field::new("", DataType::Struct(fields), false));
@@ -303,6 +349,12 @@ impl Builder {
             }
         })
     }
+}
+
+/// A decoder and its columns are made from the same schema, so they always match.
+#[cold]
+pub(crate) fn mismatch() -> Box<Fault> {
+    Fault::new("internal.column_mismatch", "the column was made for another type")
 }
 
 fn stand_in(array: &ArrayRef) -> Field {

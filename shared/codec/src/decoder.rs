@@ -14,7 +14,7 @@ pub(crate) enum Plan {
 impl Plan {
     pub(crate) fn new(schema: &SourceSchema) -> Self {
         match schema {
-            SourceSchema::Avro(schema) => Self::Avro(Node::of_record(schema.fields())),
+            SourceSchema::Avro(schema) => Self::Avro(Node::of_schema(schema)),
         }
     }
 

@@ -41,16 +41,20 @@
 mod avro;
 mod batch;
 mod builder;
+mod decimal;
 mod decoder;
 mod fault;
+mod hash;
 mod instant;
 mod json;
 mod prepared;
 mod record;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use batch::TargetTable;
+pub use hash::HashKey;
 pub use instant::TimestampRange;
 pub use prepared::{DecodeOptions, PoisonRecord, Prepared, prepare};
 pub use record::{EncodedRecord, Payload};

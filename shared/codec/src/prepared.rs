@@ -10,7 +10,7 @@ use crate::builder::Builder;
 use crate::decoder::Plan;
 use crate::fault::{Decoded, Fault};
 use crate::json::{self, ObjectPlan, Tape};
-use crate::{EncodedRecord, Payload, TimestampRange};
+use crate::{EncodedRecord, HashKey, Payload, TimestampRange};
 
 /// What decoding depends on besides the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct DecodeOptions {
     pub timestamp_range: TimestampRange,
     /// How many value columns inferred JSON may give a table.
     pub max_columns: usize,
+    /// The key of hashed columns, for topics whose settings hash a field.
+    pub hash_key: Option<HashKey>,
 }
 
 impl Default for DecodeOptions {
@@ -26,6 +28,7 @@ impl Default for DecodeOptions {
         Self {
             timestamp_range: TimestampRange::default(),
             max_columns: MAX_COLUMNS,
+            hash_key: None,
         }
     }
 }
@@ -80,7 +83,8 @@ pub(crate) enum Writer<'a> {
 /// A record that cannot be decoded is poison and leaves its neighbours alone. Cost: O(bytes).
 ///
 /// # Errors
-/// `Internal` only. What is wrong with a record is in [`Prepared::poison`].
+/// `Invalid` if a column is hashed and the options have no key, else `Internal` only. What is wrong with a record is
+/// in [`Prepared::poison`].
 pub fn prepare<'a>(records: &'a [EncodedRecord<'a>], options: DecodeOptions) -> Result<Prepared<'a>> {
     let mut decoders: Vec<Decoder<'a>> = Vec::new();
     let mut rows = Vec::with_capacity(records.len());
@@ -105,9 +109,17 @@ pub fn prepare<'a>(records: &'a [EncodedRecord<'a>], options: DecodeOptions) -> 
             }),
         }
     }
+    if options.hash_key.is_none() && decoders.iter().any(Decoder::is_hashed) {
+        return Err(Error::new(
+            ErrorKind::Invalid,
+            "hash a column",
+            "the topic's settings hash a field, and there is no secret to hash it with",
+        )
+        .with_code("settings.hash_key_missing"));
+    }
     let writers = decoders
         .into_iter()
-        .map(Decoder::finish)
+        .map(|decoder| decoder.finish(options.hash_key.as_ref()))
         .collect::<Result<_, _>>()
         .map_err(internal)?;
     Ok(Prepared {
@@ -203,7 +215,7 @@ pub(crate) fn fill_json(
     }
     builders
         .iter_mut()
-        .map(Builder::finish)
+        .map(|builder| builder.finish(None))
         .collect::<Result<_, _>>()
         .map_err(internal)
 }
@@ -312,7 +324,14 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn finish(self) -> Result<Writer<'a>, ArrowError> {
+    fn is_hashed(&self) -> bool {
+        match self {
+            Self::Encoded { builders, .. } => builders.iter().any(Builder::is_hashed),
+            Self::Json { .. } | Self::Nothing { .. } => false,
+        }
+    }
+
+    fn finish(self, key: Option<&HashKey>) -> Result<Writer<'a>, ArrowError> {
         Ok(match self {
             Self::Encoded {
                 schema,
@@ -322,7 +341,7 @@ impl<'a> Decoder<'a> {
             } => {
                 let arrays = builders
                     .iter_mut()
-                    .map(Builder::finish)
+                    .map(|builder| builder.finish(key))
                     .collect::<Result<_, _>>()?;
                 Writer::Encoded { schema, arrays, len }
             }

@@ -3,7 +3,8 @@
 use crate::{DecodeOptions, EncodedRecord, Payload, Prepared, TargetTable, prepare};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type, Time64MicrosecondType,
+    TimestampMicrosecondType,
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
@@ -12,6 +13,7 @@ use frazil_schema::{Evolution, FieldMap, KafkaColumns, evolve};
 use iceberg::spec::Schema;
 
 mod avro;
+mod avro_settings;
 mod batch;
 mod json;
 
@@ -112,6 +114,10 @@ pub(crate) fn show(array: &dyn Array, row: usize) -> String {
         DataType::Timestamp(_, zone) => {
             let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
             format!("{micros}us{}", zone.as_deref().unwrap_or_default())
+        }
+        DataType::Time64(_) => {
+            let micros = array.as_primitive::<Time64MicrosecondType>().value(row);
+            format!("{micros}us")
         }
         DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
         DataType::LargeBinary => format!("x{}", hex(array.as_binary::<i64>().value(row))),

@@ -28,6 +28,8 @@ mod duration;
 mod encoding;
 mod environment;
 mod fault;
+mod fields;
+mod frozen;
 mod instant;
 mod kafka_columns;
 mod layout;
@@ -47,6 +49,8 @@ pub use duration::DurationMs;
 pub use encoding::{Format, Framing, SchemaSource};
 pub use environment::{LambdaSettings, Settings};
 pub use fault::{ConfigFaults, Fault, Position};
+pub use fields::{FieldSettings, FieldType, Hash};
+pub use frozen::FrozenChange;
 pub use instant::{Instant, InstantRange};
 pub use kafka_columns::KafkaColumns;
 pub use layout::{PartitionField, SortField, Transform};
@@ -54,4 +58,6 @@ pub use registry::{
     ConfluentAccess, IdentitySource, Registry, RegistryAccess, RegistryAuth, RegistryKind, SecretSource,
 };
 pub use source::Source;
-pub use topic::{Breaker, ColumnCase, OnError, Retention, TopicSettings};
+pub use topic::{
+    Breaker, ColumnCase, OnError, Retention, TimeType, Timestamps, TopicSettings, UnknownFields,
+};

@@ -4,6 +4,7 @@ use frazil_core::{Error, ErrorKind, RegistryName, Result, SourceName, TableName,
 
 use crate::encoding::{self, Encoding, SchemaSource};
 use crate::fault::{At, FaultList, Located, Problem};
+use crate::fields;
 use crate::instant::InstantRange;
 use crate::kafka_columns::KafkaColumns;
 use crate::layout::{PartitionField, SortField, Transform, check_kafka_column};
@@ -85,6 +86,12 @@ pub(crate) fn resolve(
         message: layers.get(|keys| &keys.message),
         kafka_columns: layers.kafka_columns(),
         column_case: layers.get(|keys| &keys.column_case).unwrap_or_default(),
+        timestamps: layers.get(|keys| &keys.timestamps).unwrap_or_default(),
+        time_type: layers.get(|keys| &keys.time_type).unwrap_or_default(),
+        oneof_case: layers.get(|keys| &keys.oneof_case).unwrap_or_default(),
+        unknown_fields: layers.get(|keys| &keys.unknown_fields).unwrap_or_default(),
+        fields: fields::merge([&defaults.fields].into_iter().chain(own.map(|keys| &keys.fields))),
+        hash_key_env: layers.get(|keys| &keys.hash_key_env),
         max_columns: layers
             .get(|keys| &keys.max_columns)
             .unwrap_or(DEFAULT_MAX_COLUMNS),
@@ -232,6 +239,8 @@ pub(crate) fn check_keys(keys: &TopicKeys, defaults: Option<&TopicKeys>, faults:
         defaults: defaults.unwrap_or(keys),
     };
     encoding::check(keys, layers, faults);
+    let has_hash_key = layers.get(|keys| &keys.hash_key_env).is_some();
+    fields::check_fields(&keys.fields, has_hash_key, faults);
     check_layout(keys, layers, faults);
     check_breaker(keys, layers, faults);
     check_retention(keys, layers, faults);

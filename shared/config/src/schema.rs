@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use crate::fault::Located;
 use crate::instant::WrittenInstant;
 use crate::sections::FileSection;
-use crate::{Config, DurationMs, PartitionField, SchemaSource, SortField};
+use crate::{Config, DurationMs, FieldType, PartitionField, SchemaSource, SortField};
 
 /// Set to write the checked-in files instead of comparing them.
 const WRITE: &str = "FRAZIL_WRITE_SCHEMA";
@@ -67,6 +67,10 @@ text_schema!(SortField, {
 text_schema!(SchemaSource, {
     "type": "string",
     "pattern": "^(auto|registry|infer|raw|file:.+\\.(avsc|json|proto)|subject:.+)$"
+});
+text_schema!(FieldType, {
+    "type": "string",
+    "pattern": "^(boolean|int|long|float|double|date|time|timestamp|timestamptz|string|binary|decimal\\(\\s*[0-9]+\\s*,\\s*[0-9]+\\s*\\))$"
 });
 text_schema!(WrittenInstant, {
     "type": "string",
@@ -185,6 +189,7 @@ fn schema_and_reader_know_the_same_keys() {
         ("defaults", properties(&root, "TopicKeys")),
         ("topics.t", properties(&root, "TopicSection")),
         ("topics.t.kafka_columns", properties(&root, "KafkaColumnsSection")),
+        ("topics.t.fields.f", properties(&root, "FieldSection")),
         ("topics.t.breaker", properties(&root, "BreakerSection")),
         ("topics.t.retention", properties(&root, "RetentionSection")),
     ];
@@ -212,7 +217,7 @@ fn schema_and_reader_know_the_same_keys() {
         written.sort_unstable();
         assert_eq!(read, written, "[{section}]");
     }
-    assert_eq!(checked, 7 + 3 + 12 + 19 + 21 + 5 + 3 + 3);
+    assert_eq!(checked, 7 + 3 + 12 + 25 + 27 + 5 + 3 + 3 + 3);
 }
 
 #[test]
@@ -231,7 +236,7 @@ fn schema_defaults_are_the_defaults() {
             }
         }
     }
-    assert_eq!(lines.lines().count(), 12 + 5 + 3 + 3, "{lines}");
+    assert_eq!(lines.lines().count(), 16 + 5 + 3 + 3, "{lines}");
     let written = Config::parse(&format!("[topics.t]\n{lines}"), Path::new("f")).unwrap();
     let (source, topic) = (written.sources()[0].name().clone(), TopicName::new("t"));
     assert_eq!(
@@ -248,6 +253,10 @@ fn schema_examples_are_accepted() {
         (
             "TopicSection",
             "[sources.main]\n[registries.main]\npath = \"x\"\n[topics.t]\nformat = \"protobuf\"\n",
+        ),
+        (
+            "FieldSection",
+            "[topics.t]\nhash_key_env = \"K\"\n[topics.t.fields.f]\n",
         ),
     ] {
         for (key, property) in properties(&root, section) {
@@ -344,6 +353,10 @@ fn schema_refuses_what_the_reader_refuses() {
         "[topics.t]\nfreshness = \"\"",
         "[topics.t]\nfreshness = 60",
         "[topics.t]\nmax_columns = 0",
+        "[topics.t]\ntimestamps = \"naive\"",
+        "[topics.t]\nfields.f.type = \"text\"",
+        "[topics.t]\nfields.f.hash = \"md5\"",
+        "[topics.t]\nfields.f = \"long\"",
         "[topics.t]\nbreaker.share = 5",
         "[topics.t]\npartition_by = \"day(ts)\"",
         "[topics.t]\npartition_by = [\"days(ts)\"]",
@@ -416,6 +429,12 @@ fn page(root: &Value) -> String {
             "kafka_columns.",
             &root["$defs"]["KafkaColumnsSection"],
             "defaults.kafka_columns",
+        ),
+        (
+            "",
+            "fields.PATH.",
+            &root["$defs"]["FieldSection"],
+            "defaults.fields.f",
         ),
         (
             "",

@@ -4,12 +4,13 @@
 use crate::duration::DurationMs;
 use crate::encoding::{Format, Framing, SchemaSource};
 use crate::fault::{At, Located, Problem};
+use crate::fields::{FIELD_KEYS, FieldSection};
 use crate::instant::{InstantRange, WrittenInstant};
 use crate::layout::{PartitionField, SortField, column_name};
 use crate::reader::{Keys, LaterKey, Section};
 use crate::registry::{REGISTRY_KEYS, RegistrySection};
 use crate::source::{broker_address, cluster_arn};
-use crate::topic::{ColumnCase, OnError};
+use crate::topic::{ColumnCase, OnError, TimeType, Timestamps, UnknownFields};
 
 /// Most fields of a partition spec or sort order: each multiplies the files that one event makes.
 const MAX_LAYOUT_FIELDS: usize = 8;
@@ -278,9 +279,37 @@ pub(crate) struct TopicKeys {
     /// Kafka's own columns, beside `_kafka_partition`, `_kafka_offset`, `_kafka_timestamp` and `_kafka_epoch`,
     /// which every table has.
     pub(crate) kafka_columns: KafkaColumnsSection,
-    /// How column names are written. `lower` is lowercase at every level.
+    /// How column names are written, at every level: `lower` is lowercase, `keep` as the schema writes them, `snake`
+    /// with `_` between words. Frozen when the table is made.
     #[cfg_attr(test, schemars(extend("default" = "lower")))]
     pub(crate) column_case: Read<ColumnCase>,
+    /// What instants become: `utc` is `timestamptz`; `utc_naive` is `timestamp` in UTC, for engines that cannot write
+    /// `timestamptz`, such as Athena's CREATE TABLE AS. Frozen when the table is made.
+    #[cfg_attr(test, schemars(extend("default" = "utc")))]
+    pub(crate) timestamps: Read<Timestamps>,
+    /// What times of day become: `string` is `HH:MM:SS.ffffff`; `time` is Iceberg's, which Athena does not have. Frozen
+    /// when the table is made.
+    #[cfg_attr(test, schemars(extend("default" = "string")))]
+    pub(crate) time_type: Read<TimeType>,
+    /// Whether a Protobuf oneof has a column `<oneof>_case` that names the member that is set. Frozen when the table is
+    /// made.
+    #[cfg_attr(test, schemars(extend("default" = false)))]
+    pub(crate) oneof_case: Read<bool>,
+    /// What becomes of fields that a record's schema does not have: `count` leaves them out, `collect` keeps them as JSON
+    /// text in `_kafka_unknown_fields`, with `fail` the record cannot be read.
+    #[cfg_attr(test, schemars(extend("default" = "count")))]
+    pub(crate) unknown_fields: Read<UnknownFields>,
+    /// Single fields of the values, by path: `[topics.orders.fields."customer.email"]`. Those of `[defaults]` hold where
+    /// the topic does not name the same path. Frozen when the field's column is made.
+    #[cfg_attr(
+        test,
+        schemars(with = "Option<std::collections::BTreeMap<String, FieldSection>>")
+    )]
+    pub(crate) fields: Named<FieldSection>,
+    /// The environment variable that holds the secret of hashed fields, at least 16 bytes. With another secret the same
+    /// values get other hashes.
+    #[cfg_attr(test, schemars(extend("examples" = ["FRAZIL_SECRET_HASH"])))]
+    pub(crate) hash_key_env: Read<String>,
     /// The most leaf columns that inference makes of one topic.
     #[cfg_attr(test, schemars(range(min = 1, max = MAX_COLUMNS), extend("default" = 500)))]
     pub(crate) max_columns: Read<u32>,
@@ -326,6 +355,12 @@ impl TopicKeys {
         "message",
         "kafka_columns",
         "column_case",
+        "timestamps",
+        "time_type",
+        "oneof_case",
+        "unknown_fields",
+        "fields",
+        "hash_key_env",
         "max_columns",
         "partition_by",
         "event_time",
@@ -339,18 +374,13 @@ impl TopicKeys {
     ];
 
     const LATER: &[LaterKey] = &[
-        ("fields", "settings per field"),
         ("partition_range", "a bound on partition values"),
         ("key_fields", "columns of the key's fields"),
         ("key_format", "columns of the key's fields"),
         ("mode", "upsert"),
         ("upsert", "upsert"),
         ("merge_key", "upsert"),
-        ("unknown_fields", "keeping fields outside the schema"),
         ("apply_defaults", "the reader's defaults"),
-        ("timestamps", "timestamps without a zone"),
-        ("time_type", "Iceberg's time type"),
-        ("oneof_case", "Protobuf"),
         ("ttl", "removal of old rows"),
         ("compaction", "maintenance"),
         ("route", "several tables for one topic"),
@@ -381,6 +411,16 @@ impl TopicKeys {
                 .map(KafkaColumnsSection::read)
                 .unwrap_or_default(),
             column_case: section.read("column_case"),
+            timestamps: section.read("timestamps"),
+            time_type: section.read("time_type"),
+            oneof_case: section.read("oneof_case"),
+            unknown_fields: section.read("unknown_fields"),
+            fields: section
+                .sections("fields", &FIELD_KEYS)
+                .into_iter()
+                .map(|(path, section)| (path, FieldSection::read(section)))
+                .collect(),
+            hash_key_env: section.read("hash_key_env"),
             max_columns: section
                 .read("max_columns")
                 .filter(|columns| check(section, columns, |columns| within(*columns, 1, MAX_COLUMNS))),

@@ -1,9 +1,12 @@
-use frazil_core::{RegistryName, SourceName, TableName, TopicName};
+use std::collections::BTreeMap;
+
+use frazil_core::{Error, ErrorKind, RegistryName, Result, SourceName, TableName, TopicName};
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 use crate::duration::DurationMs;
 use crate::encoding::{Format, Framing, SchemaSource};
+use crate::fields::FieldSettings;
 use crate::instant::InstantRange;
 use crate::kafka_columns::KafkaColumns;
 use crate::layout::{PartitionField, SortField};
@@ -35,6 +38,24 @@ pub struct TopicSettings {
     pub kafka_columns: KafkaColumns,
     /// How column names are written.
     pub column_case: ColumnCase,
+    /// What instants become.
+    #[serde(default)]
+    pub timestamps: Timestamps,
+    /// What times of day become.
+    #[serde(default)]
+    pub time_type: TimeType,
+    /// Whether a Protobuf oneof has a column that names the member that is set.
+    #[serde(default)]
+    pub oneof_case: bool,
+    /// What becomes of fields that the schema does not have.
+    #[serde(default)]
+    pub unknown_fields: UnknownFields,
+    /// Settings of single fields, by path.
+    #[serde(default)]
+    pub fields: BTreeMap<String, FieldSettings>,
+    /// The environment variable that holds the secret of hashed fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash_key_env: Option<String>,
     /// The most leaf columns that inference may make.
     pub max_columns: u32,
     /// The partition spec; empty is an unpartitioned table.
@@ -55,17 +76,84 @@ pub struct TopicSettings {
     pub backfill: bool,
 }
 
+impl TopicSettings {
+    /// The secret of hashed fields, from this process's environment; none if no field is hashed.
+    ///
+    /// # Errors
+    /// `Invalid` if a field is hashed and the variable that the settings name is not set.
+    pub fn hash_secret(&self) -> Result<Option<String>> {
+        self.hash_secret_from(|name| std::env::var(name).ok())
+    }
+
+    fn hash_secret_from(&self, lookup: impl Fn(&str) -> Option<String>) -> Result<Option<String>> {
+        let Some((path, _)) = self.fields.iter().find(|(_, field)| field.hash.is_some()) else {
+            return Ok(None);
+        };
+        let name = self.hash_key_env.as_deref().unwrap_or_default();
+        match lookup(name).filter(|value| !value.is_empty()) {
+            Some(secret) => Ok(Some(secret)),
+            None => Err(Error::new(
+                ErrorKind::Invalid,
+                "hash a field",
+                format!("the variable {name} is not set, and field `{path}` is hashed with its value"),
+            )
+            .with_context("topic", &self.topic)
+            .with_code("settings.hash_key_missing")
+            .with_hint("set it where Frazil runs, to at least 16 bytes that nobody can guess")),
+        }
+    }
+}
+
 choice! {
     /// How column names are written.
     pub enum ColumnCase {
         /// In lowercase, at every level: what Glue, Athena and Lake Formation agree on.
         #[default]
         Lower = "lower",
+        /// As the schema writes them.
+        Keep = "keep",
+        /// `orderId` as `order_id`.
+        Snake = "snake",
     }
-    later {
-        "keep": "names as the schema writes them",
-        "snake": "names in snake_case",
+    later {}
+}
+
+choice! {
+    /// What an instant becomes.
+    pub enum Timestamps {
+        /// `timestamptz`.
+        #[default]
+        Utc = "utc",
+        /// `timestamp` in UTC, for engines that cannot write `timestamptz`.
+        UtcNaive = "utc_naive",
     }
+    later {}
+}
+
+choice! {
+    /// What a time of day becomes.
+    pub enum TimeType {
+        /// A string `HH:MM:SS.ffffff`.
+        #[default]
+        String = "string",
+        /// Iceberg's `time`, which Athena does not have.
+        Time = "time",
+    }
+    later {}
+}
+
+choice! {
+    /// What becomes of fields that the schema of a record does not have.
+    pub enum UnknownFields {
+        /// They are counted and left out.
+        #[default]
+        Count = "count",
+        /// They are kept as JSON text in `_kafka_unknown_fields`.
+        Collect = "collect",
+        /// Their record cannot be read.
+        Fail = "fail",
+    }
+    later {}
 }
 
 choice! {
@@ -121,5 +209,37 @@ impl Default for Retention {
             snapshot_min_age_ms: DurationMs(3_600_000),
             metadata_ms: DurationMs(6 * 3_600_000),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::Config;
+
+    #[test]
+    fn the_secret_of_hashed_fields_comes_from_the_variable_that_the_file_names() {
+        let settings = |keys: &str| {
+            let config = Config::parse(&format!("[topics.t]\n{keys}"), Path::new("f")).unwrap();
+            config
+                .topic(config.sources()[0].name(), &TopicName::new("t"))
+                .unwrap()
+        };
+        let hashing = settings("hash_key_env = \"MY_KEY\"\nfields.a.hash = \"sha256\"");
+        let lookup = |name: &str| (name == "MY_KEY").then(|| "secret".to_owned());
+        assert_eq!(
+            hashing.hash_secret_from(lookup).unwrap().as_deref(),
+            Some("secret")
+        );
+        let error = hashing.hash_secret_from(|_| Some(String::new())).unwrap_err();
+        assert_eq!(
+            error.message(),
+            "the variable MY_KEY is not set, and field `a` is hashed with its value"
+        );
+        assert_eq!(error.code(), Some("settings.hash_key_missing"));
+        let plain = settings("hash_key_env = \"MY_KEY\"");
+        assert_eq!(plain.hash_secret_from(lookup).unwrap(), None);
     }
 }

@@ -63,7 +63,18 @@ pub struct PartitionBatch<'a> {
     range: OffsetRange,
 }
 
-impl PartitionBatch<'_> {
+impl<'a> PartitionBatch<'a> {
+    /// The records of a topic-partition, whose offsets must be strictly ascending; `None` without any.
+    pub fn new(topic_partition: TopicPartition, records: Vec<Record<'a>>) -> Option<Self> {
+        let ascending = records.is_sorted_by(|a, b| a.offset < b.offset);
+        let range = OffsetRange::new(records.first()?.offset, records.last()?.offset).ok()?;
+        ascending.then_some(Self {
+            topic_partition,
+            records,
+            range,
+        })
+    }
+
     /// From the first offset to the last; it bridges the offsets that Kafka skipped.
     pub fn range(&self) -> OffsetRange {
         self.range

@@ -10,7 +10,7 @@ use crate::FieldPath;
 pub struct Column {
     /// The field's name in the source, exactly.
     pub source: String,
-    /// Set where one source field feeds several columns, such as `double` for `price__double`.
+    /// Set where one source field feeds several columns, such as `double` for `price__double`, or a column of hashes.
     pub variant: Option<&'static str>,
     /// The name to ask for: safe for Glue and Athena, lowercase. A clash in the table gives it a suffix.
     pub name: String,
@@ -58,6 +58,8 @@ impl Column {
 pub enum ColumnType {
     /// A scalar.
     Primitive(PrimitiveType),
+    /// A string column that holds a keyed hash of values of this type.
+    Hashed(PrimitiveType),
     /// Named fields. None at all asks nothing of a struct that the table has already.
     Struct(Vec<Column>),
     /// A list of optional elements.
@@ -73,7 +75,7 @@ impl ColumnType {
     /// How many columns the type has once it is flattened.
     pub fn leaves(&self) -> usize {
         match self {
-            Self::Primitive(_) => 1,
+            Self::Primitive(_) | Self::Hashed(_) => 1,
             Self::Struct(columns) => columns.iter().map(|c| c.data_type.leaves()).sum(),
             Self::List(element) => element.leaves(),
             Self::Map(key, value) => key.leaves() + value.leaves(),
@@ -86,6 +88,7 @@ impl fmt::Display for ColumnType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Primitive(primitive) => primitive.fmt(f),
+            Self::Hashed(_) => PrimitiveType::String.fmt(f),
             Self::Struct(columns) => {
                 f.write_str("struct<")?;
                 for (index, column) in columns.iter().enumerate() {

@@ -195,7 +195,7 @@ impl Evolver {
     }
 
     fn name(&self, column: &Column, parent: &FieldPath, names: &mut SafeNames) -> Result<String> {
-        if parent.is_value_root() && self.kafka_names.contains(&column.name) {
+        if parent.is_value_root() && self.kafka_names.contains(&column.name.to_ascii_lowercase()) {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 "add a column",
@@ -207,7 +207,7 @@ impl Evolver {
             .with_code("schema.column_clash")
             .with_hint("rename the field in the producer, or switch that column off for this topic"));
         }
-        let name = names.claim(column.name.clone());
+        let name = claim(names, &column.name);
         if *parent == FieldPath::kafka() && name != column.name {
             return Err(Error::new(
                 ErrorKind::Invalid,
@@ -226,6 +226,7 @@ impl Evolver {
     /// The type that holds both, or `None` if `current` does already or the change is refused.
     fn merge_type(&mut self, current: &Type, wanted: &ColumnType, path: &FieldPath) -> Result<Option<Type>> {
         Ok(match (current, wanted) {
+            (Type::Primitive(PrimitiveType::String), ColumnType::Hashed(_)) => None,
             (Type::Primitive(from), ColumnType::Primitive(to)) => match fit(from, to) {
                 Fit::Holds => None,
                 Fit::Widens => {
@@ -279,6 +280,7 @@ impl Evolver {
     fn new_type(&mut self, wanted: &ColumnType, path: &FieldPath) -> Result<Type> {
         Ok(match wanted {
             ColumnType::Primitive(primitive) => Type::Primitive(primitive.clone()),
+            ColumnType::Hashed(_) => Type::Primitive(PrimitiveType::String),
             ColumnType::Struct(columns) => {
                 let added = self.added.len();
                 let merged = self.merge_struct(&[], columns, path)?;
@@ -319,6 +321,13 @@ impl Evolver {
         })?;
         Ok(self.last_column_id)
     }
+}
+
+/// The wanted name, or with the first suffix that is free. Names that differ in case only are equal to Athena.
+fn claim(names: &mut SafeNames, wanted: &str) -> String {
+    let claimed = names.claim(wanted.to_ascii_lowercase());
+    let suffix = claimed.get(wanted.len()..).unwrap_or_default();
+    format!("{wanted}{suffix}")
 }
 
 fn doc(column: &Column, name: &str) -> Option<String> {
@@ -376,7 +385,7 @@ fn describe(data_type: &Type) -> String {
 
 fn describe_wanted(data_type: &ColumnType) -> String {
     match data_type {
-        ColumnType::Primitive(primitive) => primitive.to_string(),
+        ColumnType::Primitive(_) | ColumnType::Hashed(_) => data_type.to_string(),
         ColumnType::Struct(_) => "a struct".to_owned(),
         ColumnType::List(_) => "a list".to_owned(),
         ColumnType::Map(key, _) => format!("a map with keys of {}", describe_wanted(key)),

@@ -100,6 +100,20 @@ impl FieldMap {
         self.0.is_empty()
     }
 
+    /// Whether a column holds the field that settings call `path`, or a part of it: `customer.email` is
+    /// `/customer/email`, and elements and values add no step. Columns of hashes and siblings count as well.
+    pub fn feeds(&self, path: &str) -> bool {
+        let is_below = |field: &str| {
+            field
+                .strip_prefix(path)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.0
+            .keys()
+            .filter(|key| key.starts_with('/'))
+            .any(|key| is_below(&settings_path(key)))
+    }
+
     /// The first path that the two give different field ids, with this map's id and the other's.
     pub fn contradiction<'a>(&'a self, other: &FieldMap) -> Option<(&'a str, i32, i32)> {
         self.iter().find_map(|(path, id)| match other.0.get(path) {
@@ -117,6 +131,31 @@ impl FieldMap {
             *id = new_id(*id);
         }
     }
+}
+
+/// A field's path as settings write it, without the steps of lists and maps and without the variant.
+fn settings_path(path: &str) -> String {
+    let steps = path
+        .split('/')
+        .skip(1)
+        .filter(|step| !matches!(*step, "[]" | "{}" | "{key}"));
+    let names = steps.map(|step| {
+        // `~0` and `~1` are a part of the name; any other `~` starts the variant.
+        let mut name = String::with_capacity(step.len());
+        let mut rest = step;
+        while let Some((before, after)) = rest.split_once('~') {
+            name.push_str(before);
+            match after.as_bytes().first() {
+                Some(b'0') => name.push('~'),
+                Some(b'1') => name.push('/'),
+                _ => return name,
+            }
+            rest = &after[1..];
+        }
+        name.push_str(rest);
+        name
+    });
+    names.collect::<Vec<_>>().join(".")
 }
 
 impl FromIterator<(String, i32)> for FieldMap {
@@ -154,6 +193,42 @@ mod tests {
         ];
         for (path, expected) in cases {
             assert_eq!(path.as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn settings_find_the_columns_of_their_fields() {
+        let paths = [
+            "/customer/email~sha256",
+            "/items/[]/price",
+            "/m/{}/v",
+            "/a~1b~0c",
+            "/s~string",
+            "@_kafka_key",
+        ];
+        let map: FieldMap = paths.iter().map(|path| ((*path).to_owned(), 1)).collect();
+        for there in [
+            "customer.email",
+            "customer",
+            "items",
+            "items.price",
+            "m.v",
+            "m",
+            "a/b~c",
+            "s",
+        ] {
+            assert!(map.feeds(there), "{there}");
+        }
+        for missing in [
+            "customer.mail",
+            "cust",
+            "price",
+            "email",
+            "_kafka_key",
+            "",
+            "items.price.x",
+        ] {
+            assert!(!map.feeds(missing), "{missing}");
         }
     }
 

@@ -38,5 +38,5 @@ pub use evolution::{Evolution, RefusedChange, SchemaChange, evolve};
 pub use field_map::{FieldMap, FieldPath};
 pub use json_shape::{JsonScalar, JsonShape, MAX_COLUMN_DEPTH, MAX_COLUMNS};
 pub use kafka_columns::KafkaColumns;
-pub use mapping::{FieldMapping, Mapping};
+pub use mapping::{ColumnCase, FieldMapping, HashMethod, Mapping};
 pub use source::SourceSchema;

@@ -30,7 +30,7 @@ mod metadata_log;
 mod survey;
 
 pub use change::change_ledger;
-pub(crate) use change::{WhenMoved, change_table, history_moved};
+pub(crate) use change::{WhenMoved, change_table, has_landed, history_moved};
 pub(crate) use listing::{move_descriptor, read_descriptors};
 pub(crate) use survey::{Scope, Survey, moved};
 

@@ -4,7 +4,10 @@ use arrow_array::builder::{
     BinaryBuilder, Int32Builder, Int64Builder, ListBuilder, StringBuilder, StructBuilder,
     TimestampMicrosecondBuilder,
 };
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, TimeUnit};
 use frazil_core::{
     Epoch, Error, ErrorKind, Offset, Partition, Result, SourceName, TableName, TimestampMs, TopicName,
 };
@@ -16,6 +19,7 @@ use iceberg::spec::{
 
 use crate::metadata::{common_properties, write_metadata};
 use crate::properties;
+use crate::rows::column_by_id;
 use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
 
 /// Field ids of the dead-letter table. Its schema is fixed.
@@ -180,6 +184,88 @@ pub fn to_batch(
         .map_err(|e| Error::new(ErrorKind::Internal, "write dead letters", e.to_string()).with_source(e))
 }
 
+/// Dead letters from rows of their table, each with its source, topic and epoch.
+pub fn from_batch(batch: &RecordBatch) -> Result<Vec<(SourceName, TopicName, Epoch, DeadLetter)>> {
+    let missing = |id: i32| {
+        Error::new(ErrorKind::Internal, "read dead letters", "a column is missing")
+            .with_context("field_id", id)
+    };
+    let column = |id: i32, wanted: &DataType| -> Result<ArrayRef> {
+        let column = column_by_id(batch, id).ok_or_else(|| missing(id))?;
+        arrow_cast::cast(column, wanted)
+            .map_err(|e| Error::new(ErrorKind::Internal, "read dead letters", e.to_string()).with_source(e))
+    };
+    let text = |id| column(id, &DataType::Utf8);
+    let bytes = |id| column(id, &DataType::Binary);
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into()));
+    let (sources, topics, codes, reasons) = (text(1)?, text(2)?, text(10)?, text(11)?);
+    let (keys, values, times) = (bytes(7)?, bytes(8)?, column(6, &micros)?);
+    let int = |id| column(id, &DataType::Int32);
+    let (partitions, epochs) = (int(field_ids::PARTITION)?, int(field_ids::EPOCH)?);
+    let offsets = column(field_ids::OFFSET, &DataType::Int64)?;
+    let headers = column_by_id(batch, 9).ok_or_else(|| missing(9))?;
+    let text_at = |array: &ArrayRef, row| array.as_string::<i32>().value(row).to_owned();
+    let bytes_at = |array: &ArrayRef, row| {
+        let array = array.as_binary::<i32>();
+        array.is_valid(row).then(|| array.value(row).to_vec())
+    };
+    let mut letters = Vec::with_capacity(batch.num_rows());
+    for row in 0..batch.num_rows() {
+        let time = times.as_primitive::<TimestampMicrosecondType>();
+        let letter = DeadLetter {
+            partition: Partition(partitions.as_primitive::<Int32Type>().value(row)),
+            offset: Offset(offsets.as_primitive::<Int64Type>().value(row)),
+            timestamp: time
+                .is_valid(row)
+                .then(|| TimestampMs(time.value(row).div_euclid(1_000))),
+            key: bytes_at(&keys, row),
+            value: bytes_at(&values, row),
+            headers: headers_at(headers, row)?,
+            code: text_at(&codes, row),
+            reason: text_at(&reasons, row),
+        };
+        letters.push((
+            SourceName::new(text_at(&sources, row)),
+            TopicName::new(text_at(&topics, row)),
+            Epoch(epochs.as_primitive::<Int32Type>().value(row)),
+            letter,
+        ));
+    }
+    Ok(letters)
+}
+
+fn headers_at(headers: &ArrayRef, row: usize) -> Result<Vec<(String, Option<Vec<u8>>)>> {
+    let failed = |message: String| {
+        Error::new(
+            ErrorKind::Internal,
+            "read dead letters",
+            format!("headers: {message}"),
+        )
+    };
+    let list = headers
+        .as_list_opt::<i32>()
+        .ok_or_else(|| failed(format!("a {}", headers.data_type())))?;
+    if list.is_null(row) {
+        return Ok(Vec::new());
+    }
+    let of_row = list.value(row);
+    let pairs = of_row
+        .as_struct_opt()
+        .filter(|pairs| pairs.num_columns() == 2)
+        .ok_or_else(|| failed(format!("a list of {}", of_row.data_type())))?;
+    let cast = |at: usize, to: &DataType| {
+        arrow_cast::cast(pairs.column(at), to).map_err(|error| failed(error.to_string()))
+    };
+    let (names, values) = (cast(0, &DataType::Utf8)?, cast(1, &DataType::Binary)?);
+    let (names, values) = (names.as_string::<i32>(), values.as_binary::<i32>());
+    Ok((0..pairs.len())
+        .map(|at| {
+            let value = values.is_valid(at).then(|| values.value(at).to_vec());
+            (names.value(at).to_owned(), value)
+        })
+        .collect())
+}
+
 /// Loads the dead-letter table, or makes it when the first letter comes. Partitioned by the day it was first seen.
 pub async fn ensure(warehouse: &Warehouse, name: &TableName) -> Result<LoadedTable> {
     for _ in 0..8 {
@@ -266,5 +352,7 @@ mod tests {
         let batch = to_batch(&"s".into(), &"t".into(), Epoch(1), &letters, TimestampMs(5)).unwrap();
         assert_eq!((batch.num_rows(), batch.num_columns()), (2, 12));
         assert_eq!(batch.column(8).null_count(), 0);
+        let read: Vec<DeadLetter> = from_batch(&batch).unwrap().into_iter().map(|(.., l)| l).collect();
+        assert_eq!(read, letters);
     }
 }

@@ -24,6 +24,15 @@ const MAX_ATTEMPTS: u32 = 32;
 /// The columns that the records of an event need, one list per writer schema, given what the table has: inferred JSON
 /// depends on it.
 pub trait WantedColumns: Sync {
+    /// Whether the records' settings are those that the table was made with, by its properties. Asked before anything
+    /// of the table changes.
+    ///
+    /// # Errors
+    /// `Suspended` if not: a person must decide.
+    fn check_settings(&self, _properties: &HashMap<String, String>, _fields: &FieldMap) -> Result<()> {
+        Ok(())
+    }
+
     /// The lists, for a new table without one.
     fn columns(&self, table: Option<(&Schema, &FieldMap)>) -> Vec<Cow<'_, [Column]>>;
 }
@@ -100,6 +109,7 @@ pub async fn ensure_table(
             ));
         }
         let ledger = warehouse.ledger(&table).await?;
+        wanted.check_settings(table.metadata.properties(), &ledger.fields)?;
         match evolution(&table, &ledger, wanted, &design.kafka)? {
             Evolution::Unchanged => {
                 return Ok(Ensured::Ready {
@@ -241,10 +251,13 @@ async fn change_schema(
             return Ok(None);
         };
         ledger.fields = change.fields;
-        let changed_at = (properties::SCHEMA_CHANGED_AT.to_owned(), now.to_string());
+        let mut changed = HashMap::from([(properties::SCHEMA_CHANGED_AT.to_owned(), now.to_string())]);
+        // A setting of a field that had no column until now is frozen with it; no other differs.
+        let settings = design.properties.get_key_value(properties::SETTINGS);
+        changed.extend(settings.map(|(key, value)| (key.clone(), value.clone())));
         let builder = builder
             .add_current_schema(change.schema)
-            .and_then(|builder| builder.set_properties(HashMap::from([changed_at])))
+            .and_then(|builder| builder.set_properties(changed))
             .map_err(failed)?;
         Ok(Some(builder))
     };
@@ -289,7 +302,9 @@ fn sort_order(schema: &Schema, design: &TableDesign) -> Result<SortOrder> {
 }
 
 fn source_column(schema: &Schema, column: &str, what: &'static str) -> Result<i32> {
-    schema.field_by_name(column).map(|field| field.id).ok_or_else(|| {
+    // Settings write columns in lowercase; a table's columns may not be, but never differ in case only.
+    let field = schema.field_by_name_case_insensitive(column);
+    field.map(|field| field.id).ok_or_else(|| {
         Error::new(
             ErrorKind::Invalid,
             "make a table",

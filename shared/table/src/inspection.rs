@@ -3,6 +3,7 @@
 //! Everything here serialises: `frazil --output json` prints these values as they are. Times are milliseconds since
 //! 1970, ranges of offsets are `[first, last]`, both included.
 
+mod letters;
 mod overview;
 mod reconcile;
 mod scan;
@@ -10,6 +11,7 @@ mod shelves;
 mod status;
 mod tally;
 
+pub use letters::{DeadLetters, dead_letters_of};
 pub use overview::{
     ColumnOverview, SnapshotOverview, TableKind, TableOverview, list_tables, snapshot_overviews,
     table_overview,

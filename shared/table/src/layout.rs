@@ -1,4 +1,5 @@
 use frazil_core::{Epoch, SourceName, TableName, TopicName};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::sabotage::{self, Break};
@@ -32,7 +33,7 @@ impl Shelf {
 }
 
 /// A topic of a source in one of its lives.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LogName {
     /// The cluster.
     pub source: SourceName,
@@ -132,6 +133,11 @@ impl Layout {
     /// The list of dead-letter files that a commit accepted.
     pub fn outbox(&self, table: Uuid, snapshot_id: i64) -> String {
         format!("{}/_frazil/outbox/{table}/{snapshot_id}.json", self.warehouse)
+    }
+
+    /// The list of dead letters that a retry has moved into their table.
+    pub fn retry(&self, table: Uuid, id: Uuid) -> String {
+        format!("{}/_frazil/retries/{table}/{id}.json", self.warehouse)
     }
 }
 

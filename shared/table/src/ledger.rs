@@ -50,6 +50,9 @@ pub struct Ledger {
     /// Dead letters that are accepted and not yet in the dead-letter table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outbox: Vec<OutboxEntry>,
+    /// Retries whose rows are in the table, and whose dead letters may still be in theirs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retries: Vec<RetryEntry>,
     /// What this commit took.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<Added>,
@@ -91,6 +94,15 @@ pub struct OutboxEntry {
     pub records: u64,
 }
 
+/// Dead letters that were read after all, and are rows since the commit that recorded this.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryEntry {
+    /// The retry.
+    pub id: Uuid,
+    /// Where the list of its dead letters is.
+    pub list: String,
+}
+
 /// What one commit took of one log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Added {
@@ -118,6 +130,7 @@ impl Ledger {
             logs: Vec::new(),
             settled: BTreeMap::new(),
             outbox: Vec::new(),
+            retries: Vec::new(),
             added: Vec::new(),
         }
     }

@@ -44,13 +44,14 @@ pub use file_io::{MAX_WHOLE_FILE_BYTES, file_io, storage_error};
 pub use layout::{Layout, LogName, Shelf};
 pub use ledger::{
     Added, Hole, LEDGER_FORMAT, Ledger, LogLedger, MAX_HOLES, MAX_LEDGER_BYTES, MAX_UNCERTAIN, OutboxEntry,
-    Part, PartitionLedger, Settled,
+    Part, PartitionLedger, RetryEntry, Settled,
 };
 pub use operations::{
-    ADOPT_WAIT, AdoptOptions, AdoptProgress, Adopted, Adoption, DrainReport, EventSink, HistoryChoice, Life,
-    MAX_EVENT_BYTES, PARKED_FORMAT, ParkedEvent, REPLAY_FOR, Resume, Sorted, Stopped, Unclear, Undropped,
-    adopt, announce_replay, drain_parked, drain_topic, park, quarantine_descriptor, release_descriptor,
-    restore_history, resume_topic, suspend_topic, undrop,
+    ADOPT_WAIT, AdoptOptions, AdoptProgress, Adopted, Adoption, DrainReport, EventSink, HistoryChoice,
+    LetterReader, Life, MAX_EVENT_BYTES, MAX_RETRIED, PARKED_FORMAT, ParkedEvent, REPLAY_FOR, ReadAgain,
+    Resume, RetryReport, Sorted, Stopped, Unclear, Undropped, adopt, announce_replay, drain_parked,
+    drain_topic, park, quarantine_descriptor, release_descriptor, restore_history, resume_topic,
+    retry_dead_letters, suspend_topic, undrop,
 };
 pub use rows::{
     Comparison, Dictionary, EncodedFile, FileSettings, MAX_DECODED_BYTES, MAX_DECODED_ROWS, MAX_FILE_BYTES,

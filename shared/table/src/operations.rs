@@ -8,6 +8,7 @@ mod history;
 mod lifecycle;
 mod parked;
 mod restage;
+mod retry;
 mod shelves;
 mod undrop;
 
@@ -18,5 +19,7 @@ pub use parked::{
     DrainReport, EventSink, MAX_EVENT_BYTES, PARKED_FORMAT, ParkedEvent, Stopped, drain_parked, drain_topic,
     park,
 };
+pub use retry::{LetterReader, MAX_RETRIED, ReadAgain, RetryReport, retry_dead_letters};
+pub(crate) use retry::{live_files, read_letters};
 pub use shelves::{quarantine_descriptor, release_descriptor};
 pub use undrop::{Undropped, undrop};

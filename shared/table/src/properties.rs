@@ -12,7 +12,7 @@ pub const LEDGER_SHA256: &str = "frazil.ledger.sha256";
 pub const TOPIC: &str = "frazil.topic";
 /// The source of that topic.
 pub const SOURCE: &str = "frazil.source";
-/// The settings that the table was created with, as JSON: they do not change.
+/// The settings that the table was created with, as JSON: they do not change, but for those of fields that come later.
 pub const SETTINGS: &str = "frazil.settings";
 /// When the schema last changed, in milliseconds since 1970.
 pub const SCHEMA_CHANGED_AT: &str = "frazil.schema.changed-at";

@@ -4,7 +4,7 @@ use frazil_core::{Error, ErrorKind, Result, TimestampMs};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use iceberg::io::FileIO;
 use iceberg::spec::{
-    DataContentType, DataFile, MAIN_BRANCH, ManifestContentType, ManifestFile, ManifestList,
+    DataContentType, DataFile, MAIN_BRANCH, ManifestContentType, ManifestEntry, ManifestFile, ManifestList,
     ManifestListWriter, ManifestStatus, ManifestWriter, ManifestWriterBuilder, Operation, PartitionSpecRef,
     SchemaRef, Snapshot, SnapshotRef, SnapshotSummaryCollector, Summary, TableMetadata,
 };
@@ -37,6 +37,13 @@ pub(crate) struct WrittenManifests {
     added: Option<(i64, Vec<ManifestFile>)>,
 }
 
+/// What a snapshot changes of the one before it.
+pub(crate) struct FileChange<'a> {
+    pub(crate) added: &'a FilesBySpec,
+    /// Paths of data files that are there and go.
+    pub(crate) removed: &'a HashSet<String>,
+}
+
 /// Writes manifests and manifest list of a snapshot that appends `files` to the table's current snapshot.
 pub(crate) async fn stage_append(
     warehouse: &Warehouse,
@@ -47,6 +54,25 @@ pub(crate) async fn stage_append(
     now: TimestampMs,
     written: &mut WrittenManifests,
 ) -> Result<StagedSnapshot> {
+    let change = FileChange {
+        added: files,
+        removed: &HashSet::new(),
+    };
+    stage_change(warehouse, table, snapshot_id, change, summary, now, written).await
+}
+
+/// Writes manifests and manifest list of a snapshot that adds and removes data files. Where files are removed, every
+/// manifest is read. A file to be removed that is not there is a `Conflict`.
+pub(crate) async fn stage_change(
+    warehouse: &Warehouse,
+    table: &LoadedTable,
+    snapshot_id: i64,
+    change: FileChange<'_>,
+    summary: HashMap<String, String>,
+    now: TimestampMs,
+    written: &mut WrittenManifests,
+) -> Result<StagedSnapshot> {
+    let files = change.added;
     let metadata = &table.metadata;
     let file_io = warehouse.file_io();
     let parent = metadata.current_snapshot();
@@ -64,6 +90,19 @@ pub(crate) async fn stage_append(
         None => Vec::new(),
     };
     let totals_before = Totals::of(parent, &existing);
+    let (existing, removed) = if change.removed.is_empty() {
+        (existing, FilesBySpec::new())
+    } else {
+        without(
+            warehouse,
+            &file_io,
+            metadata,
+            snapshot_id,
+            existing,
+            change.removed,
+        )
+        .await?
+    };
     manifests.extend(merge_small(warehouse, &file_io, metadata, snapshot_id, existing).await?);
 
     let id = warehouse.environment.new_uuid();
@@ -83,7 +122,7 @@ pub(crate) async fn stage_append(
         .await
         .map_err(|e| iceberg_error("write a manifest list", e))?;
 
-    let summary = summarize(metadata, files, totals_before, summary)?;
+    let summary = summarize(metadata, files, &removed, totals_before, summary)?;
     let snapshot = Snapshot::builder()
         .with_snapshot_id(snapshot_id)
         .with_parent_snapshot_id(parent_id)
@@ -94,6 +133,70 @@ pub(crate) async fn stage_append(
         .with_schema_id(metadata.current_schema_id())
         .build();
     Ok(StagedSnapshot { snapshot })
+}
+
+/// Rewrites the manifests that hold files to be removed: those are marked as deleted, the others stay as they are.
+async fn without(
+    warehouse: &Warehouse,
+    file_io: &FileIO,
+    metadata: &TableMetadata,
+    snapshot_id: i64,
+    existing: Vec<ManifestFile>,
+    removed: &HashSet<String>,
+) -> Result<(Vec<ManifestFile>, FilesBySpec)> {
+    let mut kept = Vec::with_capacity(existing.len());
+    let mut found = FilesBySpec::new();
+    for manifest in existing {
+        if manifest.content != ManifestContentType::Data {
+            kept.push(manifest);
+            continue;
+        }
+        let loaded = manifest.load_manifest(file_io).await;
+        let loaded = loaded.map_err(|e| iceberg_error("read a manifest", e))?;
+        let is_removed = |path: &str| removed.contains(path);
+        let alive = || loaded.entries().iter().filter(|entry| entry.is_alive());
+        if !alive().any(|entry| is_removed(entry.file_path())) {
+            kept.push(manifest);
+            continue;
+        }
+        let spec = spec_of(metadata, manifest.partition_spec_id)?;
+        let schema = metadata.current_schema().clone();
+        let mut writer = manifest_writer(warehouse, file_io, metadata, snapshot_id, schema, &spec)?;
+        for entry in alive() {
+            let (added_by, sequence_number) = lineage(entry)?;
+            let (file, file_sequence_number) = (entry.data_file().clone(), entry.file_sequence_number);
+            let rewritten = if is_removed(entry.file_path()) {
+                let gone = found.entry(manifest.partition_spec_id).or_default();
+                gone.push(file.clone());
+                writer.add_delete_file(file, sequence_number, file_sequence_number)
+            } else {
+                writer.add_existing_file(file, added_by, sequence_number, file_sequence_number)
+            };
+            rewritten.map_err(|e| iceberg_error("rewrite a manifest", e))?;
+        }
+        let rewritten = writer.write_manifest_file().await;
+        kept.push(rewritten.map_err(|e| iceberg_error("rewrite a manifest", e))?);
+    }
+    if found.values().map(Vec::len).sum::<usize>() != removed.len() {
+        return Err(Error::new(
+            ErrorKind::Conflict,
+            "remove data files",
+            "another writer has removed some of them",
+        ));
+    }
+    Ok((kept, found))
+}
+
+/// Which snapshot added an entry's file, and its sequence number.
+fn lineage(entry: &ManifestEntry) -> Result<(i64, i64)> {
+    entry.snapshot_id().zip(entry.sequence_number()).ok_or_else(|| {
+        Error::new(
+            ErrorKind::Internal,
+            "rewrite a manifest",
+            "an entry has no snapshot id or sequence number",
+        )
+        .with_context("file", entry.file_path())
+    })
 }
 
 /// Paths of all data files in the table's current snapshot. O(files in the table): a person asks, rarely.
@@ -175,7 +278,9 @@ async fn merge_small(
     let mut kept = Vec::with_capacity(existing.len());
     let mut small: BTreeMap<i32, Vec<ManifestFile>> = BTreeMap::new();
     for manifest in existing {
-        let is_small = manifest.content == ManifestContentType::Data
+        // A manifest of this snapshot says what it removes.
+        let is_small = manifest.added_snapshot_id != snapshot_id
+            && manifest.content == ManifestContentType::Data
             && manifest.manifest_length < MANIFEST_TARGET_BYTES / 2
             && manifest.key_metadata.is_none();
         if is_small {
@@ -205,15 +310,7 @@ async fn merge_small(
             if entry.status() == ManifestStatus::Deleted {
                 continue;
             }
-            let (Some(added_by), Some(sequence_number)) = (entry.snapshot_id(), entry.sequence_number())
-            else {
-                return Err(Error::new(
-                    ErrorKind::Internal,
-                    "merge manifests",
-                    "an entry has no snapshot id or sequence number",
-                )
-                .with_context("file", entry.file_path()));
-            };
+            let (added_by, sequence_number) = lineage(entry)?;
             let file = entry.data_file().clone();
             writer
                 .add_existing_file(file, added_by, sequence_number, entry.file_sequence_number)
@@ -315,6 +412,7 @@ impl Totals {
 fn summarize(
     metadata: &TableMetadata,
     files: &FilesBySpec,
+    removed: &FilesBySpec,
     before: Totals,
     extra: HashMap<String, String>,
 ) -> Result<Summary> {
@@ -327,6 +425,15 @@ fn summarize(
             after.data_files += 1;
             after.records += file.record_count();
             after.files_size_bytes += file.file_size_in_bytes();
+        }
+    }
+    for (spec_id, files) in removed {
+        let spec = spec_of(metadata, *spec_id)?;
+        for file in files {
+            collector.remove_file(file, metadata.current_schema().clone(), spec.clone());
+            after.data_files = after.data_files.saturating_sub(1);
+            after.records = after.records.saturating_sub(file.record_count());
+            after.files_size_bytes = after.files_size_bytes.saturating_sub(file.file_size_in_bytes());
         }
     }
     let mut properties = collector.build();
@@ -346,7 +453,11 @@ fn summarize(
     );
     properties.extend(extra);
     Ok(Summary {
-        operation: Operation::Append,
+        operation: match (files.is_empty(), removed.is_empty()) {
+            (_, true) => Operation::Append,
+            (true, false) => Operation::Delete,
+            (false, false) => Operation::Overwrite,
+        },
         additional_properties: properties,
     })
 }

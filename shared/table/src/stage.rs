@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use bytes::Bytes;
 use frazil_core::{Error, ErrorKind, Partition, Result};
-use iceberg::spec::{PartitionSpec, SchemaRef};
+use iceberg::spec::{DataFile, PartitionSpec, SchemaRef};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -152,22 +152,24 @@ async fn stage_letters(
 }
 
 /// Writes rows into a table's data folder.
-struct FileWriter<'a> {
-    warehouse: &'a Warehouse,
-    schema: &'a SchemaRef,
-    spec: &'a PartitionSpec,
-    settings: &'a FileSettings,
-    location: &'a str,
-    id: Uuid,
+pub(crate) struct FileWriter<'a> {
+    pub(crate) warehouse: &'a Warehouse,
+    pub(crate) schema: &'a SchemaRef,
+    pub(crate) spec: &'a PartitionSpec,
+    pub(crate) settings: &'a FileSettings,
+    pub(crate) location: &'a str,
+    /// What the names of the files begin with.
+    pub(crate) id: Uuid,
 }
 
-struct WrittenFile {
+pub(crate) struct WrittenFile {
+    pub(crate) data_file: DataFile,
     staged: StagedFile,
     bytes: u64,
 }
 
 impl FileWriter<'_> {
-    async fn write(&self, batch: &RecordBatch, partition_field: i32) -> Result<Vec<WrittenFile>> {
+    pub(crate) async fn write(&self, batch: &RecordBatch, partition_field: i32) -> Result<Vec<WrittenFile>> {
         let mut written = Vec::new();
         for (number, (partition, rows)) in split_by_partition(batch, self.schema, self.spec)?
             .into_iter()
@@ -180,13 +182,14 @@ impl FileWriter<'_> {
             let bytes = encoded.bytes.len() as u64;
             self.warehouse.storage.put(&location, encoded.bytes, None).await?;
             let json = data_file_to_json(&data_file, self.spec, self.schema)?;
-            let data_file = RawValue::from_string(json.to_string()).map_err(|e| {
+            let json = RawValue::from_string(json.to_string()).map_err(|e| {
                 Error::new(ErrorKind::Internal, "describe a data file", e.to_string()).with_source(e)
             })?;
             written.push(WrittenFile {
+                data_file,
                 staged: StagedFile {
                     rows: counts,
-                    data_file,
+                    data_file: json,
                 },
                 bytes,
             });

@@ -1,10 +1,24 @@
+use std::sync::Arc;
+
 use frazil_schema::AvroType;
 
+use crate::builder::mismatch;
 use crate::fault::{Decoded, Fault};
 
 /// Items that take no bytes (records without fields) may come this often in one record, more than it has bytes:
 /// without a bound, nine bytes could ask for 2⁶³ of them.
 const MAX_EMPTY_ITEMS: usize = 1_024;
+
+/// Records, lists and maps inside one another where a schema holds itself: as deep as JSON may be.
+pub(super) const MAX_SUBTREE_DEPTH: usize = 128;
+
+/// A type that is read without a column for each of its parts.
+#[derive(Debug)]
+pub(crate) struct Subtree {
+    pub(super) data_type: AvroType,
+    /// What recursive references in it refer to.
+    pub(super) definitions: Arc<[AvroType]>,
+}
 
 /// The bytes of one record, and how far they are read. Avro specification, “Binary Encoding”.
 pub(crate) struct Cursor<'a> {
@@ -145,33 +159,103 @@ impl<'a> Cursor<'a> {
         Ok(Some(count))
     }
 
-    /// Reads a value of a type that can only be null, alone or in lists and maps.
-    pub(crate) fn skip_columnless(&mut self, data_type: &AvroType) -> Decoded<()> {
+    /// A symbol of an enum.
+    #[inline]
+    pub(super) fn symbol<'s>(&mut self, symbols: &'s [String]) -> Decoded<&'s str> {
+        let index = self.long()?;
+        usize::try_from(index)
+            .ok()
+            .and_then(|index| symbols.get(index))
+            .map(String::as_str)
+            .ok_or_else(|| {
+                Fault::new(
+                    "avro.invalid",
+                    format!("enum symbol {index} of {}", symbols.len()),
+                )
+            })
+    }
+
+    /// Reads past a value.
+    pub(crate) fn skip(&mut self, subtree: &Subtree) -> Decoded<()> {
+        self.skip_type(&subtree.data_type, &subtree.definitions, 0)
+    }
+
+    fn skip_type(&mut self, data_type: &AvroType, definitions: &[AvroType], depth: usize) -> Decoded<()> {
+        if depth > MAX_SUBTREE_DEPTH {
+            return Err(too_deep());
+        }
         match data_type {
+            AvroType::Null => {}
+            AvroType::Boolean => {
+                self.boolean()?;
+            }
+            AvroType::Int | AvroType::Date | AvroType::TimeMillis => {
+                self.int()?;
+            }
+            AvroType::Long | AvroType::TimeMicros | AvroType::Timestamp { .. } => {
+                self.long()?;
+            }
+            AvroType::Float => {
+                self.take(4)?;
+            }
+            AvroType::Double => {
+                self.take(8)?;
+            }
+            AvroType::Bytes | AvroType::String | AvroType::Uuid | AvroType::Decimal { size: None, .. } => {
+                self.bytes()?;
+            }
+            AvroType::Fixed(size) | AvroType::Decimal { size: Some(size), .. } => {
+                self.take(*size)?;
+            }
+            AvroType::Duration => {
+                self.take(12)?;
+            }
+            AvroType::UuidBytes => {
+                self.take(16)?;
+            }
+            AvroType::Enum(symbols) => {
+                self.symbol(symbols)?;
+            }
+            AvroType::Record(fields) => {
+                for field in fields {
+                    self.skip_type(&field.data_type, definitions, depth + 1)?;
+                }
+            }
             AvroType::Array(items) => {
                 while let Some(count) = self.block(may_be_empty(items))? {
                     for _ in 0..count {
-                        self.skip_columnless(items)?;
+                        self.skip_type(items, definitions, depth + 1)?;
                     }
                 }
             }
             AvroType::Map(values) => {
                 while let Some(count) = self.block(false)? {
                     for _ in 0..count {
-                        self.text()?;
-                        self.skip_columnless(values)?;
+                        self.bytes()?;
+                        self.skip_type(values, definitions, depth + 1)?;
+                    }
+                }
+            }
+            AvroType::Entries(entry) => {
+                let (key, value) = &**entry;
+                while let Some(count) = self.block(may_be_empty(key) && may_be_empty(value))? {
+                    for _ in 0..count {
+                        self.skip_type(key, definitions, depth + 1)?;
+                        self.skip_type(value, definitions, depth + 1)?;
                     }
                 }
             }
             AvroType::Union(branches) => {
                 let branch = self.index()?;
                 match branches.get(branch) {
-                    Some(branch) => self.skip_columnless(&branch.data_type)?,
+                    Some(branch) => self.skip_type(&branch.data_type, definitions, depth)?,
                     None => return Err(super::no_branch(branch)),
                 }
             }
-            // Null, the only other type without a column, has no bytes.
-            _ => {}
+            AvroType::Recursive(definition) => match definitions.get(*definition) {
+                Some(definition) => self.skip_type(definition, definitions, depth)?,
+                None => return Err(mismatch()),
+            },
         }
         Ok(())
     }
@@ -181,9 +265,19 @@ impl<'a> Cursor<'a> {
 pub(super) fn may_be_empty(data_type: &AvroType) -> bool {
     match data_type {
         AvroType::Null | AvroType::Fixed(0) | AvroType::Decimal { size: Some(0), .. } => true,
+        // Perhaps: the bound for those that are is never too low for those that are not.
+        AvroType::Recursive(_) => true,
         AvroType::Record(fields) => fields.iter().all(|field| may_be_empty(&field.data_type)),
         _ => false,
     }
+}
+
+#[cold]
+pub(super) fn too_deep() -> Box<Fault> {
+    Fault::new(
+        "avro.too_deep",
+        format!("a record that holds itself is nested more than {MAX_SUBTREE_DEPTH} levels deep"),
+    )
 }
 
 #[cold]

@@ -1,5 +1,3 @@
-use std::io::Write;
-
 use crate::builder::Bytes;
 use crate::fault::{Decoded, Fault};
 
@@ -28,19 +26,15 @@ pub(super) fn decimal(bytes: &[u8], limit: i128) -> Decoded<i128> {
     ))
 }
 
-/// `HH:MM:SS.ffffff`.
-pub(super) fn time_of_day(micros: i64, text: &mut Bytes) -> Decoded<()> {
-    if !(0..MICROS_PER_DAY).contains(&micros) {
-        return Err(Fault::new(
-            "value.time_out_of_range",
-            format!("{micros} µs is not a time of day"),
-        ));
+/// Microseconds since midnight, if they are less than a day.
+pub(super) fn time_of_day(micros: i64) -> Decoded<i64> {
+    if (0..MICROS_PER_DAY).contains(&micros) {
+        return Ok(micros);
     }
-    let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
-    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    // Writing to a Vec never fails.
-    let _ = write!(text.data, "{hour:02}:{minute:02}:{second:02}.{fraction:06}");
-    text.end()
+    Err(Fault::new(
+        "value.time_out_of_range",
+        format!("{micros} µs is not a time of day"),
+    ))
 }
 
 /// The canonical form: lowercase, with hyphens. Takes braces, `urn:uuid:` and 32 digits as well.

@@ -170,7 +170,7 @@ impl ValuePlan {
             ColumnType::Primitive(primitive) => Self::Scalar(primitive.clone()),
             ColumnType::Struct(columns) => Self::Object(ObjectPlan::new(columns)),
             ColumnType::List(element) => Self::List(Box::new(Self::new(element))),
-            ColumnType::Map(..) => Self::Nothing,
+            ColumnType::Map(..) | ColumnType::Hashed(_) => Self::Nothing,
         }
     }
 

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use frazil_core::{ErrorKind, RegistryName, SourceName, TableName, TopicName};
@@ -5,7 +6,8 @@ use proptest::prelude::*;
 
 use crate::{
     Breaker, ColumnCase, Config, DurationMs, Format, Framing, Instant, InstantRange, KafkaColumns, OnError,
-    PartitionField, Retention, SchemaSource, SortField, TopicSettings, Transform,
+    PartitionField, Retention, SchemaSource, SortField, TimeType, Timestamps, TopicSettings, Transform,
+    UnknownFields,
 };
 
 fn parse(text: &str) -> Config {
@@ -61,6 +63,12 @@ fn without_a_file_every_topic_has_a_table() {
             timestamp_type: false,
         },
         column_case: ColumnCase::Lower,
+        timestamps: Timestamps::Utc,
+        time_type: TimeType::String,
+        oneof_case: false,
+        unknown_fields: UnknownFields::Count,
+        fields: BTreeMap::new(),
+        hash_key_env: None,
         max_columns: 500,
         partition_by: kafka_timestamp_by_day(),
         sort_by: vec![],
@@ -104,6 +112,8 @@ fn every_key_is_heard() {
         namespace = "raw"
         kafka_columns.topic = true
         retention.snapshots = 10
+        fields."customer.tax_id".exclude = true
+        fields.total.type = "long"
         [topics.orders]
         source = "main"
         namespace = "sales"
@@ -113,7 +123,14 @@ fn every_key_is_heard() {
         schema = "registry"
         registry = "cloud"
         kafka_columns = { key = false, timestamp_type = true }
-        column_case = "lower"
+        column_case = "snake"
+        timestamps = "utc_naive"
+        time_type = "time"
+        oneof_case = true
+        unknown_fields = "collect"
+        fields."customer.email".hash = "sha256"
+        fields.total = { type = "decimal(18,4)" }
+        hash_key_env = "FRAZIL_SECRET_HASH"
         max_columns = 20
         partition_by = ["day(created_at)", "bucket(16, customer)"]
         sort_by = ["customer desc"]
@@ -146,7 +163,19 @@ fn every_key_is_heard() {
                 topic: true,
                 timestamp_type: true
             },
-            column_case: ColumnCase::Lower,
+            column_case: ColumnCase::Snake,
+            timestamps: Timestamps::UtcNaive,
+            time_type: TimeType::Time,
+            oneof_case: true,
+            unknown_fields: UnknownFields::Collect,
+            fields: [
+                ("customer.email", r#"{"hash": "sha256"}"#),
+                ("customer.tax_id", r#"{"exclude": true}"#),
+                ("total", r#"{"type": "decimal(18, 4)"}"#),
+            ]
+            .map(|(path, field)| (path.to_owned(), serde_json::from_str(field).unwrap()))
+            .into(),
+            hash_key_env: Some("FRAZIL_SECRET_HASH".to_owned()),
             max_columns: 20,
             partition_by: vec![
                 PartitionField {
@@ -271,16 +300,44 @@ fn each_fault_names_the_thing_the_reason_and_the_way_out() {
             "2:1: defaults.table: unknown key; it belongs in [topics.NAME]",
         ),
         (
-            "[topics.a.fields.x]\nexclude = true",
-            "1:11: topics.a.fields: settings per field: this version does not have it yet; remove it",
+            "[topics.a]\nmerge_key = [\"id\"]",
+            "2:1: topics.a.merge_key: upsert: this version does not have it yet; remove it",
+        ),
+        (
+            "[topics.a]\npartition_range = [2001-01-01, 2002-01-01]",
+            "2:1: topics.a.partition_range: a bound on partition values: this version does not have it yet; remove it",
+        ),
+        (
+            "[topics.a.fields.x]\nexclude = true\ntype = \"long\"",
+            "3:1: topics.a.fields.x.type: an excluded field has no column that this could be about; remove it, or the exclusion",
+        ),
+        (
+            "[topics.a.fields.\"x.y\"]\ntype = \"varchar\"",
+            "2:1: topics.a.fields.\"x.y\".type: \"varchar\" is not a type of Iceberg that a column can be given; use one of \
+             boolean, int, long, float, double, date, time, timestamp, timestamptz, string, binary, decimal(PRECISION, SCALE)",
+        ),
+        (
+            "[topics.a.fields.x]\ntype = \"decimal(39, 2)\"",
+            "2:1: topics.a.fields.x.type: \"decimal(39, 2)\" is not a decimal that a table can hold; write \
+             decimal(PRECISION, SCALE) with a precision of 1 to 38 and a scale of 0 to the precision",
+        ),
+        (
+            "[topics.a.fields.x]\nhash = \"sha256\"",
+            "2:1: topics.a.fields.x.hash: there is no secret to hash with; name the environment variable that holds it: \
+             hash_key_env = \"FRAZIL_SECRET_HASH\"",
+        ),
+        (
+            "[topics.a.fields._kafka_key]\nexclude = true",
+            "1:18: topics.a.fields._kafka_key: settings of fields are about the records' values, not Kafka's own columns; \
+             switch columns off in kafka_columns",
         ),
         (
             "[topics.a]\nformat = \"csv\"",
             "2:1: topics.a.format: \"csv\" (delimited text): this version does not have it yet; write \"auto\", \"avro\", \"json\", \"json_schema\", \"protobuf\", \"raw\" or \"string\"",
         ),
         (
-            "[topics.a]\ncolumn_case = \"snake\"",
-            "2:1: topics.a.column_case: \"snake\" (names in snake_case): this version does not have it yet; write \"lower\"",
+            "[topics.a]\ncolumn_case = \"snak\"",
+            "2:1: topics.a.column_case: unknown value \"snak\"; did you mean \"snake\"?",
         ),
         (
             "[topics.a]\nformat = \"avro\"\nschema = \"infer\"",

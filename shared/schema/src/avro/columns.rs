@@ -1,69 +1,112 @@
+use frazil_core::Result;
 use iceberg::spec::PrimitiveType;
 
-use super::{AvroField, AvroType};
-use crate::{Column, ColumnType};
+use super::{AvroField, AvroType, invalid};
+use crate::{Column, ColumnType, Mapping};
 
-/// The columns of a record's fields. Fields that can only be null have none.
-pub(super) fn of_fields(fields: &[AvroField]) -> Vec<Column> {
-    fields
-        .iter()
-        .filter_map(|field| {
-            let mut column = Column::new(&field.name, field.data_type.column_type()?);
+/// The columns of a record's fields, below the fields `parent`. Fields that can only be null have none; those that the
+/// mapping excludes are marked.
+pub(super) fn of_fields(fields: &mut [AvroField], parent: &[&str], mapping: &Mapping) -> Result<Vec<Column>> {
+    let mut columns = Vec::with_capacity(fields.len());
+    for field in fields {
+        if mapping.excludes(parent, &field.name) {
+            field.excluded = true;
+            continue;
+        }
+        let path: Vec<&str> = parent.iter().copied().chain([field.name.as_str()]).collect();
+        let Some(natural) = of_type(&mut field.data_type, &path, mapping)? else {
+            continue;
+        };
+        if let Some(mut column) = mapping.column(parent, &field.name, natural)? {
             column.doc.clone_from(&field.doc);
-            Some(column)
-        })
-        .collect()
+            columns.push(column);
+        }
+    }
+    Ok(columns)
+}
+
+/// The type of the column that holds this type at `path`, if it can be anything but null. The mapping is a contract:
+/// for an existing table it never changes.
+fn of_type(data_type: &mut AvroType, path: &[&str], mapping: &Mapping) -> Result<Option<ColumnType>> {
+    use PrimitiveType as P;
+    if !data_type.has_column() {
+        return Ok(None);
+    }
+    Ok(Some(ColumnType::Primitive(match data_type {
+        AvroType::Null => return Ok(None),
+        AvroType::Boolean => P::Boolean,
+        AvroType::Int => P::Int,
+        AvroType::Long => P::Long,
+        AvroType::Float => P::Float,
+        AvroType::Double => P::Double,
+        AvroType::Bytes | AvroType::Fixed(_) | AvroType::Duration => P::Binary,
+        AvroType::String | AvroType::Enum(_) | AvroType::Uuid | AvroType::UuidBytes => P::String,
+        AvroType::TimeMillis | AvroType::TimeMicros => mapping.time(),
+        AvroType::Decimal { precision, scale, .. } => P::Decimal {
+            precision: *precision,
+            scale: *scale,
+        },
+        AvroType::Date => P::Date,
+        AvroType::Timestamp { utc: true, .. } => mapping.instant(),
+        AvroType::Timestamp { utc: false, .. } => P::Timestamp,
+        AvroType::Recursive(_) => P::String, // the JSON of that subtree
+        AvroType::Record(fields) => {
+            let columns = of_fields(fields, path, mapping)?;
+            if !columns.is_empty() {
+                return Ok(Some(ColumnType::Struct(columns)));
+            }
+            P::Boolean // present or null: neither Parquet nor Athena takes an empty struct
+        }
+        AvroType::Array(items) => {
+            let element = of_type(items, path, mapping)?;
+            return Ok(element.map(|element| ColumnType::List(Box::new(element))));
+        }
+        AvroType::Map(values) => {
+            let value = of_type(values, path, mapping)?;
+            return Ok(value.map(|value| map(ColumnType::STRING, value)));
+        }
+        AvroType::Entries(entry) => {
+            let (key, value) = &mut **entry;
+            let (key, value) = (of_type(key, path, mapping)?, of_type(value, path, mapping)?);
+            return Ok(key.zip(value).map(|(key, value)| map(key, value)));
+        }
+        AvroType::Union(_) if data_type.only_branch().is_some() => {
+            let AvroType::Union(branches) = data_type else {
+                return Ok(None);
+            };
+            let mut others = branches
+                .iter_mut()
+                .filter(|branch| branch.data_type != AvroType::Null);
+            return match others.next() {
+                Some(only) => of_type(&mut only.data_type, path, mapping),
+                None => Ok(None),
+            };
+        }
+        AvroType::Union(branches) => {
+            let columns = of_fields(branches, path, mapping)?;
+            if columns.is_empty() {
+                let path = path.join(".");
+                return Err(invalid(&path, "the settings exclude every branch of the union")
+                    .with_hint(format!("exclude `{path}` itself")));
+            }
+            return Ok(Some(ColumnType::Struct(columns)));
+        }
+    })))
+}
+
+fn map(key: ColumnType, value: ColumnType) -> ColumnType {
+    ColumnType::Map(Box::new(key), Box::new(value))
 }
 
 impl AvroType {
-    /// The type of the column that holds this type, if it can be anything but null. The mapping is a contract:
-    /// for an existing table it never changes.
-    pub fn column_type(&self) -> Option<ColumnType> {
-        use PrimitiveType as P;
-        Some(ColumnType::Primitive(match self {
-            Self::Null => return None,
-            Self::Boolean => P::Boolean,
-            Self::Int => P::Int,
-            Self::Long => P::Long,
-            Self::Float => P::Float,
-            Self::Double => P::Double,
-            Self::Bytes | Self::Fixed(_) | Self::Duration => P::Binary,
-            Self::String | Self::Enum(_) | Self::Uuid | Self::UuidBytes => P::String,
-            // Athena has no time type.
-            Self::TimeMillis | Self::TimeMicros => P::String,
-            Self::Decimal { precision, scale, .. } => P::Decimal {
-                precision: *precision,
-                scale: *scale,
-            },
-            Self::Date => P::Date,
-            Self::Timestamp { utc: true, .. } => P::Timestamptz,
-            Self::Timestamp { utc: false, .. } => P::Timestamp,
-            Self::Record(fields) => {
-                let columns = of_fields(fields);
-                if columns.is_empty() {
-                    P::Boolean // present or null: neither Parquet nor Athena takes an empty struct
-                } else {
-                    return Some(ColumnType::Struct(columns));
-                }
-            }
-            Self::Array(items) => return Some(ColumnType::List(Box::new(items.column_type()?))),
-            Self::Map(values) => {
-                return Some(ColumnType::Map(
-                    Box::new(ColumnType::STRING),
-                    Box::new(values.column_type()?),
-                ));
-            }
-            Self::Union(branches) => match self.only_branch() {
-                Some(branch) => return branch.data_type.column_type(),
-                None => {
-                    let columns = of_fields(branches);
-                    if columns.is_empty() {
-                        return None;
-                    }
-                    return Some(ColumnType::Struct(columns));
-                }
-            },
-        }))
+    /// Whether it can be anything but null, alone or in lists and maps. Only such a type has a column.
+    pub fn has_column(&self) -> bool {
+        match self {
+            Self::Null => false,
+            Self::Array(inner) | Self::Map(inner) => inner.has_column(),
+            Self::Union(branches) => branches.iter().any(|branch| branch.data_type.has_column()),
+            _ => true,
+        }
     }
 
     /// The branch of a union that is not null, if there is exactly one: such a union is an optional field.
@@ -73,5 +116,17 @@ impl AvroType {
             .iter()
             .filter(|branch| branch.data_type != AvroType::Null);
         others.next().filter(|_| others.next().is_none())
+    }
+
+    /// Whether its column is a single value, as the key of a map must be.
+    pub(super) fn is_scalar(&self) -> bool {
+        match self {
+            Self::Null | Self::Record(_) | Self::Array(_) | Self::Map(_) | Self::Entries(_) => false,
+            Self::Recursive(_) => false,
+            Self::Union(_) => self
+                .only_branch()
+                .is_some_and(|branch| branch.data_type.is_scalar()),
+            _ => true,
+        }
     }
 }

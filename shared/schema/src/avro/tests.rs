@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
+use std::collections::BTreeMap;
+
 use super::*;
-use crate::ColumnType;
+use crate::{ColumnType, FieldMapping, Mapping};
 
 /// Columns in short: `name type, …`, with `{}` for structs, `[]` for lists and `<>` for maps.
 fn show(columns: &[Column]) -> String {
@@ -15,6 +17,7 @@ fn show(columns: &[Column]) -> String {
 fn show_type(data_type: &ColumnType) -> String {
     match data_type {
         ColumnType::Primitive(primitive) => primitive.to_string(),
+        ColumnType::Hashed(of) => format!("hash of {of}"),
         ColumnType::Struct(columns) => format!("{{{}}}", show(columns)),
         ColumnType::List(element) => format!("[{}]", show_type(element)),
         ColumnType::Map(key, value) => format!("<{}, {}>", show_type(key), show_type(value)),
@@ -100,6 +103,35 @@ fn every_avro_type_has_its_column() {
         (r#"["string", "null"]"#, "f string"),
         (r#"["string"]"#, "f string"),
         (r#"["null", "string", "long"]"#, "f {string string, long long}"),
+        // Connect's maps.
+        (
+            r#"{"type": "array", "items": {"type": "record", "name": "MapEntry", "namespace": "io.confluent.connect.avro",
+                "fields": [{"name": "key", "type": "int"}, {"name": "value", "type": ["null", "string"]}]}}"#,
+            "f <int, string>",
+        ),
+        (
+            r#"{"type": "array", "items": {"type": "record", "name": "Sizes", "connect.internal.type": "MapEntry",
+                "fields": [{"name": "key", "type": ["null", "string"]}, {"name": "value", "type": "int"}]}}"#,
+            "f <string, int>",
+        ),
+        (
+            r#"{"type": "array", "items": {"type": "record", "name": "Other",
+                "fields": [{"name": "key", "type": "int"}, {"name": "value", "type": "int"}]}}"#,
+            "f [{key int, value int}]",
+        ),
+        (
+            r#"{"type": "array", "items": {"type": "record", "name": "E", "connect.internal.type": "MapEntry",
+                "fields": [{"name": "key", "type": {"type": "array", "items": "int"}}, {"name": "value", "type": "int"}]}}"#,
+            "f [{key [int], value int}]",
+        ),
+        // What holds itself.
+        (r#"["null", "R"]"#, "f string"),
+        (r#"{"type": "map", "values": "R"}"#, "f <string, string>"),
+        (
+            r#"{"type": "record", "name": "Tree", "fields": [{"name": "v", "type": "int"},
+                {"name": "next", "type": {"type": "array", "items": "Tree"}}]}"#,
+            "f {v int, next [string]}",
+        ),
         (r#""null""#, ""),
         (r#"["null"]"#, ""),
         (r#"{"type": "array", "items": "null"}"#, ""),
@@ -139,7 +171,6 @@ fn what_no_column_can_hold_is_refused_by_name() {
     }
     let cases = [
         (r#""Missing""#, "! field `f`: type `Missing` is not defined"),
-        (r#"["null", "R"]"#, "! field `f`: type `R` contains itself"),
         (
             r#"["int", "int"]"#,
             "! field `f`: the union has two branches of type `int`",
@@ -180,6 +211,142 @@ fn names_follow_namespaces() {
     assert_eq!(
         show(schema.columns()),
         "a {amount int}, b {amount int}, c {amount int}, d {kind string}, e string"
+    );
+}
+
+#[test]
+fn what_holds_itself_does_not_depend_on_the_order_of_fields() {
+    let a = r#"{"type": "record", "name": "A", "fields": [{"name": "b", "type": {"type": "record", "name": "B",
+        "fields": [{"name": "a", "type": ["null", "A"]}, {"name": "n", "type": "int"}]}}]}"#;
+    let b = r#"{"type": "record", "name": "B", "fields": [{"name": "a", "type": ["null", {"type": "record",
+        "name": "A", "fields": [{"name": "b", "type": "B"}]}]}, {"name": "n", "type": "int"}]}"#;
+    let schema = |first: (&str, &str), second: (&str, &str)| {
+        let text = format!(
+            r#"{{"type": "record", "name": "R", "fields": [{{"name": "{}", "type": {}}}, {{"name": "{}", "type": {}}}]}}"#,
+            first.0, first.1, second.0, second.1
+        );
+        AvroSchema::parse(&text).unwrap()
+    };
+    let (x, y) = ("x {b {a string, n int}}", "y {a {b string}, n int}");
+    let schemas = [
+        (schema(("x", a), ("y", "\"B\"")), format!("{x}, {y}")),
+        (schema(("y", b), ("x", "\"A\"")), format!("{y}, {x}")),
+        // A name before its definition.
+        (schema(("y", "\"B\""), ("x", a)), format!("{y}, {x}")),
+    ];
+    for (schema, expected) in schemas {
+        assert_eq!(show(schema.columns()), expected);
+        assert_eq!(schema.definitions().len(), 2);
+    }
+    // A record that is nothing but itself has no value at all; the schema is no one's fault.
+    let endless =
+        AvroSchema::parse(r#"{"type": "record", "name": "R", "fields": [{"name": "r", "type": "R"}]}"#);
+    assert_eq!(show(endless.unwrap().columns()), "r string");
+}
+
+#[test]
+fn types_of_other_subjects_come_with_the_references() {
+    let order = r#"{"type": "record", "name": "Order", "namespace": "shop", "fields": [
+        {"name": "customer", "type": "people.Customer"}, {"name": "billing", "type": "people.Address"}]}"#;
+    let customer = r#"{"type": "record", "name": "Customer", "namespace": "people", "fields": [
+        {"name": "address", "type": "Address"}, {"name": "knows", "type": {"type": "array", "items": "Customer"}}]}"#;
+    let address = r#"{"type": "record", "name": "Address", "namespace": "people", "fields": [{"name": "zip", "type": "string"}]}"#;
+    let compile = |references: &[(&str, &str)]| {
+        let references: Vec<(String, String)> = references
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+            .collect();
+        let compiled = AvroSchema::compile(order, &references, &Mapping::default());
+        compiled.map_or_else(
+            |error| error.message().to_owned(),
+            |schema| show(schema.columns()),
+        )
+    };
+    let columns = "customer {address {zip string}, knows [string]}, billing {zip string}";
+    assert_eq!(
+        compile(&[("people.Customer", customer), ("people.Address", address)]),
+        columns
+    );
+    assert_eq!(
+        compile(&[("people.Address", address), ("people.Customer", customer)]),
+        columns
+    );
+    // Two references bring the same type along.
+    assert_eq!(
+        compile(&[("a", address), ("people.Customer", customer), ("b", address)]),
+        columns
+    );
+    assert_eq!(
+        compile(&[("people.Customer", customer)]),
+        "field `customer.address`: type `Address` is not defined"
+    );
+    assert_eq!(
+        compile(&[("a", address), ("b", &address.replace("zip", "plz"))]),
+        "the schema: type `people.Address` is defined twice"
+    );
+    assert!(compile(&[("a", "{")]).starts_with("the schema: the schema `a` that it refers to is not JSON"));
+}
+
+#[test]
+fn settings_reach_every_field() {
+    let text = r#"{"type": "record", "name": "R", "fields": [
+        {"name": "Id", "type": "long"},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-nanos"}},
+        {"name": "day", "type": {"type": "long", "logicalType": "local-timestamp-millis"}},
+        {"name": "opens", "type": {"type": "int", "logicalType": "time-millis"}},
+        {"name": "Customer", "type": ["null", {"type": "record", "name": "C", "fields": [
+            {"name": "email", "type": ["null", "string"]}, {"name": "tax_id", "type": "string"}]}]},
+        {"name": "items", "type": {"type": "array", "items": {"type": "record", "name": "I", "fields": [
+            {"name": "unitPrice", "type": "double"}]}}},
+        {"name": "either", "type": ["null", "string", "int"]},
+        {"name": "gone", "type": {"type": "record", "name": "G", "fields": [{"name": "x", "type": "int"}]}}
+    ]}"#;
+    let field = |setting: &str| serde_json::from_str::<FieldMapping>(setting).unwrap();
+    let mapping = Mapping {
+        column_case: crate::ColumnCase::Snake,
+        utc_naive: true,
+        native_time: true,
+        fields: BTreeMap::from([
+            ("Customer.email".to_owned(), field(r#"{"hash": "sha256"}"#)),
+            ("Customer.tax_id".to_owned(), field(r#"{"exclude": true}"#)),
+            (
+                "items.unitPrice".to_owned(),
+                field(r#"{"type": "decimal(18,4)"}"#),
+            ),
+            ("either.int".to_owned(), field(r#"{"exclude": true}"#)),
+            ("gone.x".to_owned(), field(r#"{"exclude": true}"#)),
+            ("nobody".to_owned(), field(r#"{"exclude": true}"#)),
+        ]),
+        ..Mapping::default()
+    };
+    let schema = AvroSchema::compile(text, &[], &mapping).unwrap();
+    assert_eq!(
+        show(schema.columns()),
+        "id long, at timestamp, day timestamp, opens time, customer {email hash of string}, \
+         items [{unit_price decimal(18, 4)}], either {string string}, gone boolean"
+    );
+
+    let refused = |path: &str, setting: &str| {
+        let mapping = Mapping {
+            fields: BTreeMap::from([(path.to_owned(), field(setting))]),
+            ..Mapping::default()
+        };
+        let error = AvroSchema::compile(text, &[], &mapping).unwrap_err();
+        format!("{} {}", error.code().unwrap_or("?"), error.message())
+    };
+    assert_eq!(
+        refused("items.unitPrice", r#"{"type": "string"}"#),
+        "schema.setting_refused field `items.unitPrice` is double and cannot be given the type string"
+    );
+    let both = Mapping {
+        fields: ["either.int", "either.string"]
+            .map(|path| (path.to_owned(), field(r#"{"exclude": true}"#)))
+            .into(),
+        ..Mapping::default()
+    };
+    assert_eq!(
+        AvroSchema::compile(text, &[], &both).unwrap_err().message(),
+        "field `either`: the settings exclude every branch of the union"
     );
 }
 
@@ -232,15 +399,16 @@ fn size_is_bounded() {
 
 proptest! {
     #[test]
-    fn mutated_schemas_never_panic(at in 0usize..400, byte in any::<u8>(), cut in 0usize..400) {
+    fn mutated_schemas_never_panic(at in 0usize..500, byte in any::<u8>(), cut in 0usize..500) {
         let mut bytes = br#"{"type": "record", "name": "R", "namespace": "shop", "fields": [
             {"name": "a", "type": {"type": "record", "name": "P", "fields": [{"name": "x", "type": ["null", "int"]}]}},
             {"name": "b", "type": ["null", "P", {"type": "map", "values": "P"}]},
-            {"name": "c", "type": {"type": "fixed", "name": "F", "size": 4, "logicalType": "decimal", "precision": 5}}
+            {"name": "c", "type": {"type": "fixed", "name": "F", "size": 4, "logicalType": "decimal", "precision": 5}},
+            {"name": "d", "type": ["null", "R"]}
         ]}"#.to_vec();
         let at = at % bytes.len();
         bytes[at] = byte;
-        bytes.truncate(bytes.len().max(cut));
+        bytes.truncate(if cut % 2 == 0 { bytes.len() } else { cut });
         if let Ok(text) = std::str::from_utf8(&bytes) {
             let _ = AvroSchema::parse(text);
         }

@@ -45,7 +45,7 @@ fn show(columns: &[Column]) -> String {
 
 fn show_type(data_type: &ColumnType) -> String {
     match data_type {
-        ColumnType::Primitive(primitive) => primitive.to_string(),
+        ColumnType::Primitive(_) | ColumnType::Hashed(_) => data_type.to_string(),
         ColumnType::Struct(columns) => format!("{{{}}}", show(columns)),
         ColumnType::List(element) => format!("[{}]", show_type(element)),
         ColumnType::Map(..) => unreachable!("inference makes no maps"),

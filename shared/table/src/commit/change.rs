@@ -127,7 +127,7 @@ pub(crate) fn history_moved(name: &TableName, message: String) -> Error {
 }
 
 /// Reads the pointer again after a swap that did not answer success, and looks whether it happened (promise I5).
-pub(super) async fn has_landed(
+pub(crate) async fn has_landed(
     warehouse: &Warehouse,
     name: &TableName,
     uuid: Uuid,

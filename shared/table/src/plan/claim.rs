@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use frazil_core::{IntervalSet, Offset, OffsetRange, Partition};
 
 use super::draft::Outcome;
@@ -146,7 +148,7 @@ fn prove(
             }),
         });
     };
-    let anchored = agreed_to.is_some_and(|offset| offset >= last);
+    let anchored = agreed_to.is_some_and(|offset| offset >= last) && same_anchors(partition, claim, last);
     if anchored && !uncertain {
         return Ok(Proof::Given(Proved {
             judgement: Judgement::Proved,
@@ -238,6 +240,21 @@ fn compare_anchors(partition: &PartitionLedger, claim: &Claim) -> (Option<Offset
         }
     }
     (agreed, None)
+}
+
+/// Whether claim and ledger have their anchors at the same offsets, from the claim's first to `last`. What was cut
+/// otherwise, or so long ago that the ledger has forgotten some, may be of another log between two anchors that agree:
+/// a group that went on in the middle of a new log has mixed the two. Then the rows are compared.
+fn same_anchors(partition: &PartitionLedger, claim: &Claim, last: Offset) -> bool {
+    let within = |anchor: &&Anchor| claim.range.contains(anchor.offset) && anchor.offset <= last;
+    let offsets = |anchors: &[Anchor]| -> BTreeSet<Offset> {
+        anchors
+            .iter()
+            .filter(within)
+            .map(|anchor| anchor.offset)
+            .collect()
+    };
+    offsets(&partition.anchors) == offsets(&claim.anchors)
 }
 
 /// Whether some of what the claim covers was taken by this very plan, so that its rows are not in the table yet.

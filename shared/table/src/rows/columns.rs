@@ -21,7 +21,7 @@ pub(super) fn field_id(field: &Field) -> Option<i32> {
 }
 
 /// The top-level column with this field id.
-pub(super) fn column_by_id(batch: &RecordBatch, id: i32) -> Option<&ArrayRef> {
+pub(crate) fn column_by_id(batch: &RecordBatch, id: i32) -> Option<&ArrayRef> {
     let index = batch
         .schema_ref()
         .fields()

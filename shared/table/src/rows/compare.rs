@@ -28,7 +28,7 @@ pub struct RowIdentity {
 /// What a comparison of two sets of rows found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
-    /// All rows of the interval that both have are equal; so many.
+    /// All rows of the interval that both have are equal, at so many offsets.
     Same(u64),
     /// The first offset at which they differ: another log, or another interpretation of the same record.
     Different {
@@ -41,8 +41,8 @@ pub enum Comparison {
 
 /// Compares the rows of `partition` in `interval` that both sides have, in all columns that both sides have
 /// (by field id, also inside structs, lists and maps), except those of the identity. Values of a column that
-/// was widened in between are compared as the wider type. A row that occurs twice on one side makes the
-/// comparison fail at its offset: there is no telling which one is meant.
+/// was widened in between are compared as the wider type. Where a row occurs twice, all
+/// must be equal.
 pub fn compare_rows(
     left: &[RecordBatch],
     right: &[RecordBatch],
@@ -55,16 +55,12 @@ pub fn compare_rows(
         rows_in(right, ids, partition, interval)?,
     );
     let mut shared = Vec::new();
+    let mut offsets = 0;
     for (offset, rows) in &left_rows {
         if let Some(others) = right_rows.get(offset) {
-            match (rows.as_slice(), others.as_slice()) {
-                (&[row], &[other]) => shared.push((*offset, row, other)),
-                _ => {
-                    return Ok(Comparison::Different {
-                        first_offset: *offset,
-                    });
-                }
-            }
+            offsets += 1;
+            shared.extend(rows.iter().map(|row| (*offset, *row, others[0])));
+            shared.extend(others[1..].iter().map(|other| (*offset, rows[0], *other)));
         }
     }
     let columns = shared_columns(left, right, ids);
@@ -85,7 +81,7 @@ pub fn compare_rows(
         Some(row) => Comparison::Different {
             first_offset: shared[row].0,
         },
-        None => Comparison::Same(shared.len() as u64),
+        None => Comparison::Same(offsets),
     })
 }
 

@@ -14,9 +14,11 @@ mod read;
 mod settings;
 mod split;
 
+pub(crate) use columns::column_by_id;
 pub use compare::{Comparison, RowIdentity, compare_rows};
 pub use encode::{EncodedFile, write_data_file};
 pub use json::{data_file_from_json, data_file_to_json};
+pub(crate) use read::positions;
 pub use read::{
     MAX_DECODED_BYTES, MAX_DECODED_ROWS, MAX_FILE_BYTES, MAX_LEAF_COLUMNS, filter_rows, offsets_of,
     read_data_file,

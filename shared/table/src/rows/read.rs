@@ -63,6 +63,16 @@ pub fn offsets_of(bytes: Bytes, partition_field: i32, offset_field: i32) -> Resu
     Ok(found)
 }
 
+/// Kafka partition and offset of every row of a batch.
+pub(crate) fn positions(
+    batch: &RecordBatch,
+    partition_field: i32,
+    offset_field: i32,
+) -> Result<Vec<(Partition, Offset)>> {
+    let positions = Positions::of(batch, partition_field, offset_field)?;
+    Ok((0..batch.num_rows()).map(|row| positions.at(row)).collect())
+}
+
 /// The rows whose Kafka partition and offset `keep` accepts. Batches without such rows are left out.
 pub fn filter_rows(
     batches: &[RecordBatch],

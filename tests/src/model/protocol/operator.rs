@@ -245,6 +245,7 @@ async fn replay(stage: &Rc<Stage>) {
     is_expected(stage, &error);
     match error.code() {
         Some("contradiction") => contradicted(stage, error.message()).await,
+        Some("history") => answer_history(stage).await,
         Some("identity") => set_aside(stage, &error).await,
         _ => {}
     }

@@ -235,7 +235,7 @@ impl Watch {
             };
         }
         agree(ledger, &rows)?;
-        let undisturbed = self.excused.is_empty() && self.rolled_back.is_none();
+        let undisturbed = !self.takes_anew() && self.rolled_back.is_none();
         if self.world.borrow().life() == 0 {
             self.nothing_is_missing(ledger, &rows)?;
             if undisturbed {

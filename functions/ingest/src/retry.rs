@@ -1,0 +1,131 @@
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use frazil_codec::{TargetTable, prepare};
+use frazil_core::{Error, ErrorKind, Partition, Result, TopicPartition};
+use frazil_kafka::{Header, PartitionBatch, Record, TimestampType};
+use frazil_table::dead_letters::DeadLetter;
+use frazil_table::{Ensured, LetterReader, LogName, ReadAgain, ensure_table};
+
+use crate::Ingest;
+use crate::design::{kafka_columns, table_design};
+use crate::encoding::{Known, kept, known, prevailing};
+use crate::handler::{Wanted, decode_options};
+
+#[async_trait]
+impl LetterReader for Ingest {
+    /// Reads dead letters with today's schemas and settings. The breaker does not count them.
+    async fn read_again(&self, log: &LogName, letters: &[DeadLetter]) -> Result<Vec<ReadAgain>> {
+        let settings = self.config.topic(&log.source, &log.topic)?;
+        let state = self.warehouse.topic_state(&log.source, &log.topic).await?;
+        let (batches, places) = batches(log, letters);
+        let batches: Vec<&PartitionBatch<'_>> = batches.iter().collect();
+        let encoding = match known(&settings, &state) {
+            Known::Settled(encoding) => encoding,
+            Known::Open => match prevailing(&batches) {
+                Some((format, framing)) => kept(format, Some(framing)),
+                None => return Ok(Vec::new()),
+            },
+        };
+        let of = |batch: &&PartitionBatch<'_>| batch.topic_partition.partition;
+        let records: Vec<(Partition, &Record<'_>)> = batches
+            .iter()
+            .flat_map(|batch| batch.records.iter().map(move |record| (of(batch), record)))
+            .collect();
+        let values = self.values(&settings, encoding, &records).await?;
+        let readable = values.readable(&records);
+        let now = self.warehouse.environment.now();
+        let mut prepared = prepare(&readable.encoded, decode_options(&settings, now)?)?;
+        drop(prepared.take_poison());
+        if prepared.rows().len() == 0 {
+            return Ok(Vec::new());
+        }
+        let known = state.tables.get(&settings.table).copied();
+        let design = table_design(&settings)?;
+        let interval = self.options.schema_interval;
+        let wanted = Wanted {
+            prepared: &prepared,
+            settings: &settings,
+        };
+        let ensured = ensure_table(
+            &self.warehouse,
+            &settings.table,
+            &wanted,
+            &design,
+            known,
+            interval,
+        );
+        let (table, ledger) = match ensured.await? {
+            Ensured::Ready { table, ledger, .. } => (table, ledger),
+            Ensured::Refused(changes) => {
+                let reasons: Vec<String> = changes
+                    .iter()
+                    .map(|change| change.to_error().to_string())
+                    .collect();
+                return Err(
+                    Error::new(ErrorKind::Invalid, "retry dead letters", reasons.join("; "))
+                        .with_context("table", &settings.table),
+                );
+            }
+        };
+        let target = TargetTable {
+            schema: table.metadata.current_schema(),
+            fields: &ledger.fields,
+            kafka: &kafka_columns(settings.kafka_columns),
+            topic: &settings.topic,
+            epoch: log.epoch,
+        };
+        let rows = prepared.to_batch(&target)?;
+        let letters = prepared.rows().map(|index| places[readable.places[index]]);
+        Ok(vec![ReadAgain {
+            table: settings.table.clone(),
+            letters: letters.collect(),
+            rows,
+        }])
+    }
+}
+
+/// Dead letters as the batches that they came in, by partition and offset, and for each record the index of its letter.
+fn batches<'a>(log: &LogName, letters: &'a [DeadLetter]) -> (Vec<PartitionBatch<'a>>, Vec<usize>) {
+    let mut sorted: BTreeMap<Partition, Vec<usize>> = BTreeMap::new();
+    for (index, letter) in letters.iter().enumerate() {
+        sorted.entry(letter.partition).or_default().push(index);
+    }
+    let mut places = Vec::with_capacity(letters.len());
+    let mut batches = Vec::with_capacity(sorted.len());
+    for (partition, mut indexes) in sorted {
+        indexes.sort_by_key(|index| letters[*index].offset);
+        indexes.dedup_by_key(|index| letters[*index].offset);
+        let topic_partition = TopicPartition {
+            topic: log.topic.clone(),
+            partition,
+        };
+        let records = indexes.iter().map(|index| record(&letters[*index])).collect();
+        if let Some(batch) = PartitionBatch::new(topic_partition, records) {
+            batches.push(batch);
+            places.extend(indexes);
+        }
+    }
+    (batches, places)
+}
+
+/// A dead letter as the record that it was. Its type of timestamp is not kept.
+fn record(letter: &DeadLetter) -> Record<'_> {
+    Record {
+        offset: letter.offset,
+        timestamp_ms: letter.timestamp.map(|timestamp| timestamp.0),
+        timestamp_type: TimestampType::Unknown,
+        key: letter.key.as_deref(),
+        value: letter.value.as_deref(),
+        headers: letter
+            .headers
+            .iter()
+            .map(|(name, value)| Header {
+                name: name.as_str().into(),
+                value: value.as_deref(),
+            })
+            .collect(),
+        key_schema: None,
+        value_schema: None,
+    }
+}

@@ -27,6 +27,7 @@ mod evolution;
 mod field_map;
 mod json_shape;
 mod kafka_columns;
+mod limits;
 mod mapping;
 mod source;
 
@@ -38,5 +39,6 @@ pub use evolution::{Evolution, RefusedChange, SchemaChange, evolve};
 pub use field_map::{FieldMap, FieldPath};
 pub use json_shape::{JsonScalar, JsonShape, MAX_COLUMN_DEPTH, MAX_COLUMNS};
 pub use kafka_columns::KafkaColumns;
+pub use limits::{LimitFinding, MAX_COMMENT_CHARS, MAX_NAME_BYTES, MAX_TYPE_BYTES, check_limits};
 pub use mapping::{ColumnCase, FieldMapping, HashMethod, Mapping};
 pub use source::SourceSchema;

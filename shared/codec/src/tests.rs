@@ -13,6 +13,7 @@ use frazil_schema::{Evolution, FieldMap, KafkaColumns, evolve};
 use iceberg::spec::Schema;
 
 mod avro;
+mod avro_pairs;
 mod avro_settings;
 mod batch;
 mod json;

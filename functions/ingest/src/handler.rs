@@ -21,7 +21,9 @@ use iceberg::spec::Schema;
 use crate::breaker::Breaker;
 use crate::claims::{claims, dead_letter};
 use crate::decode::{Schemas, frame, prevailing_format, schema_ids};
-use crate::design::{check_frozen, hash_key, kafka_columns, mapping, table_design};
+use crate::design::{
+    check_frozen, check_inferred, column_case, hash_key, kafka_columns, mapping, table_design,
+};
 use crate::report::{Failure, IngestReport, TopicOutcome, TopicReport};
 
 /// How the function behaves beside its configuration.
@@ -148,6 +150,9 @@ impl Ingest {
         }
         let records = topic.records();
         let format = self.value_format(topic).await?;
+        if format == ValueFormat::Json && records.iter().any(|(_, record)| record.value.is_some()) {
+            check_inferred(&topic.settings)?;
+        }
         let ids = schema_ids(&topic.batches, format);
         let schemas = self.schemas.resolve(ids, &mapping(&topic.settings)?).await?;
         let framed = frame(&records, format, &schemas);
@@ -490,6 +495,7 @@ impl<'a> TopicEvent<'a> {
                 last_micros,
             },
             max_columns: self.settings.max_columns as usize,
+            column_case: column_case(&self.settings),
             hash_key: hash_key(&self.settings)?,
         })
     }

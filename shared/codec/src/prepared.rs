@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
 use frazil_core::{Error, ErrorKind, Result};
-use frazil_schema::{Column, FieldMap, JsonShape, MAX_COLUMNS, SourceSchema};
+use frazil_schema::{Column, ColumnCase, FieldMap, JsonShape, MAX_COLUMNS, SourceSchema};
 use iceberg::spec::Schema;
 
 use crate::builder::Builder;
@@ -19,6 +19,8 @@ pub struct DecodeOptions {
     pub timestamp_range: TimestampRange,
     /// How many value columns inferred JSON may give a table.
     pub max_columns: usize,
+    /// How inferred columns are named; a schema's are named when it is compiled.
+    pub column_case: ColumnCase,
     /// The key of hashed columns, for topics whose settings hash a field.
     pub hash_key: Option<HashKey>,
 }
@@ -28,6 +30,7 @@ impl Default for DecodeOptions {
         Self {
             timestamp_range: TimestampRange::default(),
             max_columns: MAX_COLUMNS,
+            column_case: ColumnCase::default(),
             hash_key: None,
         }
     }
@@ -140,7 +143,11 @@ impl<'a> Prepared<'a> {
             .iter()
             .map(|writer| match writer {
                 Writer::Encoded { schema, .. } => Cow::Borrowed(schema.columns()),
-                Writer::Json { shape, .. } => Cow::Owned(shape.columns(table, max_columns)),
+                Writer::Json { shape, .. } => {
+                    let mut columns = shape.columns(table, max_columns);
+                    self.options.column_case.rename(&mut columns);
+                    Cow::Owned(columns)
+                }
                 Writer::Nothing { .. } => Cow::Borrowed(&[][..]),
             })
             .collect()

@@ -41,6 +41,37 @@ pub enum ColumnCase {
     Snake,
 }
 
+impl ColumnCase {
+    /// The column name of a field: safe for Glue and Athena.
+    pub fn name(self, source: &str) -> String {
+        match self {
+            Self::Lower => safe_name(source).to_ascii_lowercase(),
+            Self::Keep => safe_name(source),
+            Self::Snake => snake(source),
+        }
+    }
+
+    /// Names columns that were inferred, at every level; those of Frazil's own stay.
+    pub fn rename(self, columns: &mut [Column]) {
+        for column in columns {
+            match column.variant {
+                Some("unknown") => continue,
+                Some(variant) => column.name = format!("{}__{variant}", self.name(&column.source)),
+                None => column.name = self.name(&column.source),
+            }
+            self.rename_inside(&mut column.data_type);
+        }
+    }
+
+    fn rename_inside(self, data_type: &mut ColumnType) {
+        match data_type {
+            ColumnType::Primitive(_) | ColumnType::Hashed(_) => {}
+            ColumnType::Struct(columns) => self.rename(columns),
+            ColumnType::List(inner) | ColumnType::Map(_, inner) => self.rename_inside(inner),
+        }
+    }
+}
+
 /// What the settings say about one field.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FieldMapping {
@@ -112,11 +143,7 @@ impl Mapping {
 
     /// The column name of a field: safe for Glue and Athena, in the case that the settings ask for.
     pub fn name(&self, source: &str) -> String {
-        match self.column_case {
-            ColumnCase::Lower => safe_name(source).to_ascii_lowercase(),
-            ColumnCase::Keep => safe_name(source),
-            ColumnCase::Snake => snake(source),
-        }
+        self.column_case.name(source)
     }
 
     /// The column type of an instant.

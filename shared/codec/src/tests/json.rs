@@ -1,3 +1,4 @@
+use frazil_schema::ColumnCase;
 use proptest::prelude::*;
 
 use super::{Table, poison, records, values};
@@ -157,4 +158,29 @@ proptest! {
             prop_assert_eq!(table.values(&records).len(), documents.len());
         }
     }
+}
+
+#[test]
+fn inferred_columns_are_named_as_the_topic_wants() {
+    let document = br#"{"orderId": 1, "Mixed": 2, "lines": [{"unitPrice": 1.5}]}"#;
+    let records = records([Payload::Json(document), Payload::Json(br#"{"Mixed": 0.5}"#)]);
+    let named = |column_case| {
+        let options = DecodeOptions {
+            column_case,
+            ..DecodeOptions::default()
+        };
+        let mut table = Table::default();
+        let prepared = prepare(&records[..1], options).unwrap();
+        table.take(&prepared).unwrap();
+        let prepared = prepare(&records, options).unwrap();
+        values(&table.take(&prepared).unwrap()).join(" | ")
+    };
+    assert_eq!(
+        named(ColumnCase::Snake),
+        "order_id=1 mixed=2 lines=[{unit_price: 1.5}] | mixed__double=0.5"
+    );
+    assert_eq!(
+        named(ColumnCase::Keep),
+        "orderId=1 Mixed=2 lines=[{unitPrice: 1.5}] | Mixed__double=0.5"
+    );
 }

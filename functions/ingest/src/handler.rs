@@ -538,3 +538,6 @@ impl WantedColumns for Wanted<'_, '_> {
         self.prepared.columns(table)
     }
 }
+
+#[cfg(test)]
+mod tests;

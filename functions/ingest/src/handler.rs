@@ -497,6 +497,7 @@ impl<'a> TopicEvent<'a> {
             max_columns: self.settings.max_columns as usize,
             column_case: column_case(&self.settings),
             hash_key: hash_key(&self.settings)?,
+            ..DecodeOptions::default()
         })
     }
 

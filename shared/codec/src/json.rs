@@ -1,8 +1,16 @@
 use frazil_schema::{JsonScalar, JsonShape};
 
+use crate::fault::Fault;
+
+mod calendar;
+mod cursor;
+mod decode;
 mod fill;
+mod number;
+mod scalar;
 mod tape;
 
+pub(crate) use decode::JsonPlan;
 pub(crate) use fill::ObjectPlan;
 pub(crate) use tape::{Node, Tape};
 
@@ -47,6 +55,13 @@ pub(crate) fn scalar(node: Node<'_>) -> Option<JsonScalar> {
         Node::Text(_) | Node::Escaped(_) => JsonScalar::String,
         Node::Null | Node::Object { .. } | Node::Array { .. } => return None,
     })
+}
+
+/// A record that is a scalar or a list where fields are wanted.
+#[cold]
+pub(crate) fn not_an_object() -> Box<Fault> {
+    Fault::new("json.not_an_object", "the JSON value is not an object")
+        .with_hint("only an object's fields can become columns")
 }
 
 fn is_integer(text: &str) -> bool {

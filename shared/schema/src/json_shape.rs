@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use iceberg::spec::{PrimitiveType, Schema, StructType, Type};
 
-use crate::{Column, ColumnType, FieldMap, FieldPath, KafkaColumns};
+use crate::{Column, ColumnType, FieldMap, FieldPath};
 
 /// A table takes this many value columns from inferred JSON by default: objects with ids for keys would
 /// otherwise give it thousands, and every query pays for them.
@@ -152,20 +152,9 @@ impl JsonShape {
         };
         let mut columns = chooser.object(self, current, &FieldPath::value(), 0);
         if chooser.overflow {
-            columns.push(unknown_fields());
+            columns.push(Column::unknown_fields());
         }
         columns
-    }
-}
-
-/// The column that keeps, as a JSON object, the fields that have no column of their own.
-fn unknown_fields() -> Column {
-    Column {
-        source: String::new(),
-        variant: Some("unknown"),
-        name: KafkaColumns::UNKNOWN_FIELDS.to_owned(),
-        doc: Some("JSON object of the value's fields that have no column of their own".to_owned()),
-        data_type: ColumnType::STRING,
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::KafkaColumns;
 use crate::{Evolution, evolve};
 
 /// Shapes by example: `serde_json` reads the document.

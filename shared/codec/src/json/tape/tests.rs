@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
+use crate::json::cursor::MAX_DEPTH;
 
 /// The value at `at`, as serde_json has it, numbers by their text.
 fn value(tape: &Tape<'_>, at: usize) -> Value {

@@ -114,14 +114,6 @@ pub(crate) fn show(array: &dyn Array, row: usize) -> String {
         DataType::Float64 => format!("{:?}", array.as_primitive::<Float64Type>().value(row)),
         DataType::Date32 => format!("day {}", array.as_primitive::<Date32Type>().value(row)),
         DataType::Decimal128(..) => array.as_primitive::<Decimal128Type>().value_as_string(row),
-        DataType::Time64(_) => {
-            let mut text = Vec::new();
-            crate::text::time(
-                array.as_primitive::<Time64MicrosecondType>().value(row),
-                &mut text,
-            );
-            String::from_utf8(text).unwrap()
-        }
         DataType::Timestamp(_, zone) => {
             let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
             format!("{micros}us{}", zone.as_deref().unwrap_or_default())

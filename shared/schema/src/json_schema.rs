@@ -36,6 +36,8 @@ pub struct JsonField {
     pub name: String,
     /// The type of the value.
     pub data_type: JsonType,
+    /// The settings exclude or hash it: its value must not be kept in any text.
+    pub concealed: bool,
 }
 
 /// How to read a JSON value. Null is always allowed. Those that hold others say nothing about the column's type: it

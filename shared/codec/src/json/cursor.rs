@@ -26,7 +26,11 @@ impl<'a> Cursor<'a> {
     pub(crate) fn new(document: &'a [u8]) -> Decoded<Self> {
         let text = std::str::from_utf8(document)
             .map_err(|error| Fault::new("json.invalid", format!("the JSON is not UTF-8: {error}")))?;
-        Ok(Self { text, at: 0 })
+        Ok(Self::of_text(text))
+    }
+
+    pub(crate) fn of_text(text: &'a str) -> Self {
+        Self { text, at: 0 }
     }
 
     /// How many bytes are read.

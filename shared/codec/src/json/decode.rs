@@ -10,6 +10,8 @@ use crate::decoder::Context;
 use crate::fault::{Decoded, Fault};
 use crate::{UnknownFields, json};
 
+mod concealed;
+
 /// How to read one type of a JSON Schema into the column that it asks for. Straight from the text: no value is built
 /// in between, and of duplicate keys the last one counts, since columns can be cut back.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ enum Node {
 struct ObjectNode {
     fields: Vec<FieldNode>,
     positions: HashMap<String, usize>,
+    /// Whether a field, here or further inside, is concealed.
+    conceals: bool,
 }
 
 #[derive(Debug)]
@@ -42,6 +46,8 @@ struct FieldNode {
     /// The place of its column among those of the object.
     column: Option<usize>,
     node: Node,
+    /// Its value must not be kept in any text.
+    concealed: bool,
 }
 
 impl JsonPlan {
@@ -259,15 +265,23 @@ impl ObjectNode {
                     name: field.name.clone(),
                     column,
                     node: Node::new(&field.data_type),
+                    concealed: field.concealed,
                 }
             })
             .collect();
+        let conceals = fields
+            .iter()
+            .any(|field| field.concealed || field.node.conceals());
         let positions = fields
             .iter()
             .enumerate()
             .map(|(position, field)| (field.name.clone(), position))
             .collect();
-        Self { fields, positions }
+        Self {
+            fields,
+            positions,
+            conceals,
+        }
     }
 
     /// The field of this name. Producers write fields in the order of the schema more often than not, so the one
@@ -278,6 +292,10 @@ impl ObjectNode {
             Some(field) if field.name == key => Some(next),
             _ => self.positions.get(key).copied(),
         }
+    }
+
+    fn field(&self, key: &str) -> Option<&FieldNode> {
+        self.positions.get(key).map(|position| &self.fields[*position])
     }
 
     /// Decodes an object at nesting `depth`, whose first byte was peeked: one value for each of the columns.
@@ -318,8 +336,11 @@ impl ObjectNode {
                     cursor.skip(depth + 1)?;
                 }
             }
-            if depth == 0 && context.unknown_fields > unknown {
-                context.collect(cursor.since(start));
+            if depth == 0
+                && context.unknown_fields > unknown
+                && context.options.unknown_fields == UnknownFields::Collect
+            {
+                self.collect(cursor.since(start), &key, &mut context.collected)?;
             }
             if !cursor.continues(b'}')? {
                 break;
@@ -352,15 +373,6 @@ impl Context {
         }
         self.unknown_fields += 1;
         Ok(())
-    }
-
-    /// Keeps a field of the root: key and value, as they came.
-    fn collect(&mut self, field: &str) {
-        if self.options.unknown_fields == UnknownFields::Collect {
-            self.collected
-                .push(if self.collected.is_empty() { b'{' } else { b',' });
-            self.collected.extend_from_slice(field.as_bytes());
-        }
     }
 }
 

@@ -58,13 +58,6 @@ fn saturating(exponent: &str) -> i64 {
     if negative { -value } else { value }
 }
 
-/// `value` times ten to the `scale`, if it is below ten to the `precision`.
-#[inline]
-pub(super) fn rescaled(value: i128, scale: u32, precision: u8) -> Option<i128> {
-    let value = value.checked_mul(10i128.checked_pow(scale)?)?;
-    fits(value, precision).then_some(value)
-}
-
 /// Whether a decimal of this precision holds the unscaled value.
 #[inline]
 pub(super) fn fits(unscaled: i128, precision: u8) -> bool {

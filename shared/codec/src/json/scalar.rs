@@ -4,11 +4,11 @@ use frazil_schema::{JsonType, TimestampUnit};
 
 use super::calendar;
 use super::cursor::{Cursor, Number};
-use super::number::{Misfit, double, fits, float, rescaled, scaled, shortened, too_large, twos_complement};
+use super::number::{Misfit, double, fits, float, scaled, shortened, too_large, twos_complement};
 use crate::TimestampRange;
 use crate::builder::{Values, mismatch};
 use crate::fault::{Decoded, Fault};
-use crate::text;
+use crate::{decimal, text};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
@@ -200,41 +200,24 @@ fn integer(cursor: &mut Cursor<'_>, depth: usize) -> Decoded<i64> {
 }
 
 fn decimal(cursor: &mut Cursor<'_>, depth: usize, precision: u8, scale: i8) -> Decoded<i128> {
-    let scale = u32::from(scale.unsigned_abs());
-    let (number, text) = number(cursor, depth, "a number")?;
-    let value = match number {
-        Number::Integer(value) => rescaled(i128::from(value), scale, precision).ok_or(Misfit::TooLarge),
-        Number::Text(text) => scaled(text, scale).and_then(|value| {
-            if fits(value, precision) {
-                Ok(value)
-            } else {
-                Err(Misfit::TooLarge)
-            }
-        }),
-    };
-    value.map_err(|misfit| match misfit {
-        Misfit::Inexact => inexact(text, scale),
-        Misfit::TooLarge => overflow(shortened(text), precision, scale),
-    })
+    match number(cursor, depth, "a number")? {
+        (Number::Integer(value), _) => decimal::rescale(i128::from(value), 0, precision, scale),
+        (Number::Text(text), _) => match scaled(text, u32::try_from(scale).unwrap_or(0)) {
+            Ok(value) if fits(value, precision) => Ok(value),
+            _ => decimal::parse(text, precision, scale), // it knows what is wrong
+        },
+    }
 }
 
 /// Connect's decimal in base64: a big-endian number of the schema's scale, brought to the column's.
 fn unscaled(text: &str, from: u32, precision: u8, scale: i8) -> Decoded<i128> {
-    let scale = u32::from(scale.unsigned_abs());
     let bytes = base64_simd::STANDARD
         .decode_to_vec(text)
         .map_err(|_| bad_format("a number, nor a decimal in base64", text))?;
-    let overflow = || overflow(format!("the decimal of {} bytes", bytes.len()), precision, scale);
-    let value = twos_complement(&bytes).ok_or_else(overflow)?;
-    if scale < from {
-        let divisor = 10i128.checked_pow(from - scale).unwrap_or(i128::MAX);
-        if value % divisor != 0 {
-            return Err(inexact(&format!("{value}e-{from}"), scale));
-        }
-        let value = value / divisor;
-        return fits(value, precision).then_some(value).ok_or_else(overflow);
+    match twos_complement(&bytes) {
+        Some(value) => decimal::rescale(value, from, precision, scale),
+        None => decimal::rescale(i128::MAX, 0, precision, scale), // beyond every decimal as well
     }
-    rescaled(value, scale - from, precision).ok_or_else(overflow)
 }
 
 fn moment(cursor: &mut Cursor<'_>, depth: usize) -> Decoded<calendar::Moment> {
@@ -289,24 +272,4 @@ fn bad_format(wanted: &str, text: &str) -> Box<Fault> {
         "json.invalid_format",
         format!("the string of {} bytes is not {wanted}", text.len()),
     )
-}
-
-#[cold]
-fn overflow(number: String, precision: u8, scale: u32) -> Box<Fault> {
-    Fault::new(
-        "value.decimal_overflow",
-        format!("{number} has more digits than decimal({precision}, {scale}) can hold"),
-    )
-}
-
-#[cold]
-fn inexact(number: &str, scale: u32) -> Box<Fault> {
-    Fault::new(
-        "value.decimal_inexact",
-        format!(
-            "{} has more than {scale} digits after the point",
-            shortened(number)
-        ),
-    )
-    .with_hint("give the field a `type` with a larger scale in a new table")
 }

@@ -44,8 +44,13 @@ impl Chooser<'_> {
         for (name, domain) in domains {
             let doc = domain.doc.clone();
             let (data_type, column) = self.field(&name, domain)?;
+            let hashed = |column: &Column| is_hashed(&column.data_type);
+            fields.push(JsonField {
+                concealed: data_type == JsonType::Excluded || column.as_ref().is_some_and(hashed),
+                name,
+                data_type,
+            });
             columns.extend(column.map(|column| Column { doc, ..column }));
-            fields.push(JsonField { name, data_type });
         }
         Ok((fields, columns))
     }
@@ -137,5 +142,14 @@ impl Chooser<'_> {
             ),
             None => (JsonType::Null, None),
         })
+    }
+}
+
+/// Whether a column's values, or those of its list or map, are hashes. Fields inside a struct have settings of their own.
+fn is_hashed(data_type: &ColumnType) -> bool {
+    match data_type {
+        ColumnType::Hashed(_) => true,
+        ColumnType::List(inner) | ColumnType::Map(_, inner) => is_hashed(inner),
+        ColumnType::Primitive(_) | ColumnType::Struct(_) => false,
     }
 }

@@ -4,7 +4,7 @@ use crate::avro::{self, Cursor, Node};
 use crate::builder::{Builder, Values};
 use crate::fault::{Decoded, Fault};
 use crate::json::JsonPlan;
-use crate::{DecodeOptions, RawColumn};
+use crate::{DecodeOptions, RawColumn, TimestampRange, UnknownFields};
 
 /// How to decode the records of one writer's schema.
 #[derive(Debug)]
@@ -18,7 +18,8 @@ pub(crate) enum Plan {
 /// What decoding depends on besides schema and bytes, and what it finds out besides values.
 #[derive(Debug)]
 pub(crate) struct Context {
-    pub(crate) options: DecodeOptions,
+    pub(crate) timestamp_range: TimestampRange,
+    pub(crate) policy: UnknownFields,
     /// Fields of the record that its schema does not have.
     pub(crate) unknown_fields: u64,
     /// Those of them that are to be kept: a JSON object, still open.
@@ -26,9 +27,10 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(options: DecodeOptions) -> Self {
+    pub(crate) fn new(options: &DecodeOptions<'_>) -> Self {
         Self {
-            options,
+            timestamp_range: options.timestamp_range,
+            policy: options.unknown_fields,
             unknown_fields: 0,
             collected: Vec::new(),
         }
@@ -54,7 +56,7 @@ impl Plan {
         match self {
             Self::Avro(nodes) => {
                 let mut cursor = Cursor::new(body);
-                avro::decode_fields(nodes, builders, &mut cursor, &context.options.timestamp_range)?;
+                avro::decode_fields(nodes, builders, &mut cursor, &context.timestamp_range)?;
                 cursor.finish()
             }
             Self::Json(plan) => plan.decode(body, builders, context),

@@ -3,6 +3,7 @@ use frazil_schema::{JsonScalar, JsonShape};
 use crate::fault::Fault;
 
 mod calendar;
+mod concealed;
 mod cursor;
 mod decode;
 mod fill;
@@ -10,6 +11,7 @@ mod number;
 mod scalar;
 mod tape;
 
+pub(crate) use concealed::Concealed;
 pub(crate) use decode::JsonPlan;
 pub(crate) use fill::ObjectPlan;
 pub(crate) use tape::{Node, Tape};
@@ -36,6 +38,17 @@ pub(crate) fn observe(tape: &Tape<'_>, at: usize, shape: &mut JsonShape) {
 fn shape_scalar(node: Node<'_>, shape: &mut JsonShape) {
     if let Some(scalar) = scalar(node) {
         shape.see_scalar(scalar);
+    }
+    match node {
+        Node::Integer(value) => {
+            let whole = value.unsigned_abs().checked_ilog10().map_or(0, |log| log + 1);
+            shape.see_digits(whole, 0);
+        }
+        Node::Number(text) => {
+            let (whole, fraction) = number::digits(text);
+            shape.see_digits(whole, fraction);
+        }
+        _ => {}
     }
 }
 

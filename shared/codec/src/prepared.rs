@@ -1,28 +1,31 @@
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
 use frazil_core::{Error, ErrorKind, Result};
-use frazil_schema::{Column, ColumnCase, ColumnType, FieldMap, JsonShape, MAX_COLUMNS, SourceSchema};
+use frazil_schema::{
+    Column, ColumnCase, ColumnType, FieldMap, JsonShape, MAX_COLUMNS, Mapping, SourceSchema,
+};
 use iceberg::spec::Schema;
 
 use crate::builder::{Builder, Values};
 use crate::decoder::{Context, Plan};
 use crate::fault::Decoded;
-use crate::json::{self, ObjectPlan, Tape};
+use crate::json::{self, Concealed, ObjectPlan, Tape};
 use crate::{EncodedRecord, HashKey, Payload, TimestampRange};
 
 /// What decoding depends on besides the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DecodeOptions {
+pub struct DecodeOptions<'a> {
     /// Which instants are believed.
     pub timestamp_range: TimestampRange,
     /// How many value columns inferred JSON may give a table.
     pub max_columns: usize,
-    /// How inferred columns are named; a schema's are named when it is compiled.
-    pub column_case: ColumnCase,
     /// The key of hashed columns, for topics whose settings hash a field.
     pub hash_key: Option<HashKey>,
+    /// The settings of a topic whose columns come from what arrives. A schema has them in it.
+    pub mapping: &'a Mapping,
     /// What becomes of fields that a record has and its schema does not.
     pub unknown_fields: UnknownFields,
     /// The column of records without a format.
@@ -51,13 +54,22 @@ pub enum RawColumn {
     String,
 }
 
-impl Default for DecodeOptions {
+/// No settings.
+static UNMAPPED: Mapping = Mapping {
+    column_case: ColumnCase::Lower,
+    utc_naive: false,
+    native_time: false,
+    oneof_case: false,
+    fields: BTreeMap::new(),
+};
+
+impl Default for DecodeOptions<'_> {
     fn default() -> Self {
         Self {
             timestamp_range: TimestampRange::default(),
             max_columns: MAX_COLUMNS,
-            column_case: ColumnCase::default(),
             hash_key: None,
+            mapping: &UNMAPPED,
             unknown_fields: UnknownFields::default(),
             raw: RawColumn::default(),
         }
@@ -78,7 +90,7 @@ pub struct PoisonRecord {
 #[derive(Debug)]
 pub struct Prepared<'a> {
     pub(crate) records: &'a [EncodedRecord<'a>],
-    pub(crate) options: DecodeOptions,
+    pub(crate) options: DecodeOptions<'a>,
     pub(crate) writers: Vec<Writer<'a>>,
     pub(crate) rows: Vec<Row>,
     poison: Vec<PoisonRecord>,
@@ -115,9 +127,16 @@ pub(crate) enum Writer<'a> {
 /// A record that cannot be decoded is poison and leaves its neighbours alone. Cost: O(bytes).
 ///
 /// # Errors
-/// `Invalid` if a column is hashed and the options have no key, else `Internal` only. What is wrong with a record is
+/// `Invalid` if a column is hashed and the options have no key, or if the settings ask inferred JSON for what it cannot
+/// be; else `Internal` only. What is wrong with a record is
 /// in [`Prepared::poison`].
-pub fn prepare<'a>(records: &'a [EncodedRecord<'a>], options: DecodeOptions) -> Result<Prepared<'a>> {
+pub fn prepare<'a>(records: &'a [EncodedRecord<'a>], options: DecodeOptions<'a>) -> Result<Prepared<'a>> {
+    if records
+        .iter()
+        .any(|record| matches!(record.payload, Payload::Json(_)))
+    {
+        options.mapping.check_inferred()?;
+    }
     let mut decoders: Vec<Decoder<'a>> = Vec::new();
     let mut rows = Vec::with_capacity(records.len());
     let mut poison = Vec::new();
@@ -172,9 +191,7 @@ impl<'a> Prepared<'a> {
             .map(|writer| match writer {
                 Writer::Encoded { columns, .. } => columns.clone(),
                 Writer::Json { shape, .. } => {
-                    let mut columns = shape.columns(table, max_columns);
-                    self.options.column_case.rename(&mut columns);
-                    Cow::Owned(columns)
+                    Cow::Owned(shape.columns(table, max_columns, self.options.mapping))
                 }
                 Writer::Nothing { .. } => Cow::Borrowed(&[][..]),
             })
@@ -264,6 +281,7 @@ enum Decoder<'a> {
     Encoded(Box<Encoded<'a>>),
     Json {
         tape: Tape<'a>,
+        concealed: Concealed,
         roots: Vec<Option<usize>>,
     },
     Nothing {
@@ -290,7 +308,7 @@ fn decoder_of<'a>(
     decoders: &mut Vec<Decoder<'a>>,
     records: &[EncodedRecord<'a>],
     index: usize,
-    options: DecodeOptions,
+    options: DecodeOptions<'a>,
 ) -> usize {
     let payload = match records[index].payload {
         Payload::Tombstone if !decoders.is_empty() => return 0,
@@ -325,6 +343,7 @@ fn decoder_of<'a>(
             ))),
             Payload::Json(_) => Decoder::Json {
                 tape: Tape::default(),
+                concealed: Concealed::new(options.mapping, options.hash_key),
                 roots: Vec::new(),
             },
             Payload::Tombstone => Decoder::Nothing { len: 0 },
@@ -341,8 +360,15 @@ impl<'a> Decoder<'a> {
                 encoded.push(Some(body))
             }
             (Self::Encoded(encoded), _) => encoded.push(None),
-            (Self::Json { tape, roots }, Payload::Json(document)) => {
-                let root = tape.parse(document)?;
+            (
+                Self::Json {
+                    tape,
+                    concealed,
+                    roots,
+                },
+                Payload::Json(document),
+            ) => {
+                let root = tape.parse(document, concealed)?;
                 match tape.node(root) {
                     json::Node::Object { .. } | json::Node::Null => {}
                     _ => return Err(json::not_an_object()),
@@ -364,7 +390,8 @@ impl<'a> Decoder<'a> {
     fn is_hashed(&self) -> bool {
         match self {
             Self::Encoded(encoded) => encoded.builders.iter().any(Builder::is_hashed),
-            Self::Json { .. } | Self::Nothing { .. } => false,
+            Self::Json { concealed, .. } => concealed.hashes(),
+            Self::Nothing { .. } => false,
         }
     }
 
@@ -378,7 +405,7 @@ impl<'a> Decoder<'a> {
     fn finish(self, key: Option<&HashKey>) -> Result<Writer<'a>, ArrowError> {
         Ok(match self {
             Self::Encoded(encoded) => encoded.finish(key)?,
-            Self::Json { tape, roots } => {
+            Self::Json { tape, roots, .. } => {
                 let mut shape = JsonShape::default();
                 for root in roots.iter().flatten() {
                     json::observe(&tape, *root, &mut shape);
@@ -395,7 +422,7 @@ impl<'a> Encoded<'a> {
         schema: Option<&'a SourceSchema>,
         plan: Plan,
         columns: Cow<'a, [Column]>,
-        options: DecodeOptions,
+        options: DecodeOptions<'_>,
     ) -> Self {
         let builders = columns
             .iter()
@@ -406,7 +433,7 @@ impl<'a> Encoded<'a> {
             plan,
             columns,
             builders,
-            context: Context::new(options),
+            context: Context::new(&options),
             unknown_fields: 0,
             collected: None,
             len: 0,

@@ -112,7 +112,7 @@ impl Node {
         }
         match (self, first, &mut builder.values) {
             (Self::Scalar(data_type), _, values) => {
-                scalar::decode(data_type, values, cursor, depth, &context.options.timestamp_range)?;
+                scalar::decode(data_type, values, cursor, depth, &context.timestamp_range)?;
             }
             (Self::Any, _, Values::Text(out) | Values::Binary(out)) => {
                 out.push(cursor.skip(depth)?.as_bytes())?;
@@ -336,10 +336,7 @@ impl ObjectNode {
                     cursor.skip(depth + 1)?;
                 }
             }
-            if depth == 0
-                && context.unknown_fields > unknown
-                && context.options.unknown_fields == UnknownFields::Collect
-            {
+            if depth == 0 && context.unknown_fields > unknown && context.policy == UnknownFields::Collect {
                 self.collect(cursor.since(start), &key, &mut context.collected)?;
             }
             if !cursor.continues(b'}')? {
@@ -368,7 +365,7 @@ impl FieldNode {
 
 impl Context {
     fn unknown(&mut self, name: &str) -> Decoded<()> {
-        if self.options.unknown_fields == UnknownFields::Fail {
+        if self.policy == UnknownFields::Fail {
             return Err(unknown_field(name));
         }
         self.unknown_fields += 1;

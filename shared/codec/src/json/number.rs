@@ -9,38 +9,77 @@ pub(super) enum Misfit {
     TooLarge,
 }
 
+/// A JSON number taken apart: significant digits without zeros around them, times ten to the `exponent`.
+struct Parts<'t> {
+    negative: bool,
+    whole: &'t str,
+    fraction: &'t str,
+    leading: usize,
+    significant: usize,
+    exponent: i128,
+}
+
+impl<'t> Parts<'t> {
+    fn of(text: &'t str) -> Self {
+        let (negative, text) = match text.strip_prefix('-') {
+            Some(text) => (true, text),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = || whole.bytes().chain(fraction.bytes());
+        let count = whole.len() + fraction.len();
+        let leading = digits().take_while(|digit| *digit == b'0').count();
+        let trailing = match count - leading {
+            0 => 0,
+            _ => digits().rev().take_while(|digit| *digit == b'0').count(),
+        };
+        Self {
+            negative,
+            whole,
+            fraction,
+            leading,
+            significant: count - leading - trailing,
+            exponent: i128::from(saturating(exponent)) + wide(trailing) - wide(fraction.len()),
+        }
+    }
+}
+
+/// How many digits a number has before and after the point, zeros around it left out.
+pub(super) fn digits(text: &str) -> (u32, u32) {
+    let parts = Parts::of(text);
+    if parts.significant == 0 {
+        return (0, 0);
+    }
+    let bounded = |count: i128| u32::try_from(count.max(0)).unwrap_or(u32::MAX);
+    (
+        bounded(wide(parts.significant) + parts.exponent),
+        bounded(-parts.exponent),
+    )
+}
+
 /// A JSON number times ten to the `scale`, exactly: never through a double, and at no cost for a large exponent.
 pub(super) fn scaled(text: &str, scale: u32) -> Result<i128, Misfit> {
-    let (negative, text) = match text.strip_prefix('-') {
-        Some(text) => (true, text),
-        None => (false, text),
-    };
-    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    // The digits without zeros around them: none of them may be lost.
-    let digits = || whole.bytes().chain(fraction.bytes());
-    let leading = digits().take_while(|digit| *digit == b'0').count();
-    let count = whole.len() + fraction.len();
-    if leading == count {
+    let parts = Parts::of(text);
+    if parts.significant == 0 {
         return Ok(0);
     }
-    let trailing = digits().rev().take_while(|digit| *digit == b'0').count();
-    let significant = count - leading - trailing;
-    let shift = i128::from(saturating(exponent)) + i128::from(scale) + wide(trailing) - wide(fraction.len());
+    let shift = parts.exponent + i128::from(scale);
     if shift < 0 {
         return Err(Misfit::Inexact);
     }
     // Ten to the 38th is the first power beyond every decimal, and below the end of an i128.
-    if wide(significant) + shift > 38 {
+    if wide(parts.significant) + shift > 38 {
         return Err(Misfit::TooLarge);
     }
     let shift = u32::try_from(shift).map_err(|_| Misfit::TooLarge)?;
-    let value = digits()
-        .skip(leading)
-        .take(significant)
+    let digits = parts.whole.bytes().chain(parts.fraction.bytes());
+    let value = digits
+        .skip(parts.leading)
+        .take(parts.significant)
         .fold(0i128, |value, digit| value * 10 + i128::from(digit - b'0'));
     let value = value * 10i128.pow(shift);
-    Ok(if negative { -value } else { value })
+    Ok(if parts.negative { -value } else { value })
 }
 
 fn wide(count: usize) -> i128 {
@@ -158,6 +197,23 @@ mod tests {
         );
         assert_eq!(scaled(&long, 38), Err(Misfit::Inexact));
         assert_eq!(scaled(&format!("{long}e1000001"), 0), Ok(1));
+    }
+
+    #[test]
+    fn digits_are_counted_before_and_after_the_point() {
+        for (text, expected) in [
+            ("0.0", (0, 0)),
+            ("12.50", (2, 1)),
+            ("-0.005", (0, 3)),
+            ("1e3", (4, 0)),
+            ("1.25e1", (2, 1)),
+            ("1200", (4, 0)),
+            ("123e-5", (0, 5)),
+            ("1e99999999999999999999", (u32::MAX, 0)),
+            ("1e-99999999999999999999", (0, u32::MAX)),
+        ] {
+            assert_eq!(digits(text), expected, "{text}");
+        }
     }
 
     #[test]

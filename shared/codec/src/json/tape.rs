@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 
+use super::concealed::{Conceal, Concealed};
 use super::cursor::{Cursor, Number};
 use crate::fault::Decoded;
 
@@ -22,12 +23,13 @@ pub(crate) enum Node<'a> {
     Number(&'a str),
     Text(&'a str),
     Escaped(usize),
-    /// The text of the whole, and the index after its last element.
+    /// The text of the whole (none if something in it is concealed), and the index after its last element.
     Array {
         text: &'a str,
         end: usize,
     },
-    /// The text of the whole, and the index after its last value. Keys and values alternate.
+    /// The text of the whole (none if something in it is concealed), and the index after its last value. Keys and
+    /// values alternate.
     Object {
         text: &'a str,
         end: usize,
@@ -36,10 +38,16 @@ pub(crate) enum Node<'a> {
 
 impl<'a> Tape<'a> {
     /// Appends a document; answers where its value is. A faulty one leaves nothing behind.
-    pub(crate) fn parse(&mut self, document: &'a [u8]) -> Decoded<usize> {
+    pub(crate) fn parse(&mut self, document: &'a [u8], concealed: &Concealed) -> Decoded<usize> {
         let (at, escaped) = (self.nodes.len(), self.escaped.len());
         let parsed = Cursor::new(document).and_then(|cursor| {
-            let mut parser = Parser { cursor, tape: self };
+            let mut parser = Parser {
+                cursor,
+                tape: self,
+                concealed,
+                path: String::new(),
+                changes: 0,
+            };
             parser.value(0)?;
             parser.cursor.finish()?;
             Ok(at)
@@ -104,6 +112,11 @@ impl<'a> Tape<'a> {
 struct Parser<'a, 't> {
     cursor: Cursor<'a>,
     tape: &'t mut Tape<'a>,
+    concealed: &'t Concealed,
+    /// Where the parser is, as the settings write it; only kept if something is concealed.
+    path: String,
+    /// How many values on the tape are not those of the text.
+    changes: usize,
 }
 
 impl Parser<'_, '_> {
@@ -134,25 +147,25 @@ impl Parser<'_, '_> {
     }
 
     fn object(&mut self, depth: usize) -> Decoded<()> {
+        let changes = self.changes;
         let (start, node) = self.open(depth)?;
         if !self.cursor.closes(b'}') {
             loop {
-                let key = self.cursor.key()?;
-                self.push_string(key);
-                self.value(depth + 1)?;
+                self.field(depth + 1)?;
                 if !self.cursor.continues(b'}')? {
                     break;
                 }
             }
         }
         self.tape.nodes[node] = Node::Object {
-            text: self.cursor.since(start),
+            text: self.text_since(start, changes),
             end: self.tape.nodes.len(),
         };
         Ok(())
     }
 
     fn array(&mut self, depth: usize) -> Decoded<()> {
+        let changes = self.changes;
         let (start, node) = self.open(depth)?;
         if !self.cursor.closes(b']') {
             loop {
@@ -163,7 +176,7 @@ impl Parser<'_, '_> {
             }
         }
         self.tape.nodes[node] = Node::Array {
-            text: self.cursor.since(start),
+            text: self.text_since(start, changes),
             end: self.tape.nodes.len(),
         };
         Ok(())
@@ -178,6 +191,76 @@ impl Parser<'_, '_> {
 }
 
 impl<'a> Parser<'a, '_> {
+    /// A field of an object, whose value is at nesting `depth`.
+    fn field(&mut self, depth: usize) -> Decoded<()> {
+        let key = self.cursor.key()?;
+        if self.concealed.is_empty() {
+            self.push_string(key);
+            return self.value(depth);
+        }
+        let outside = self.path.len();
+        if depth > 1 {
+            self.path.push('.');
+        }
+        self.path.push_str(&key);
+        match self.concealed.of(&self.path) {
+            Some(Conceal::LeaveOut) => {
+                self.changes += 1;
+                self.cursor.skip(depth)?;
+            }
+            Some(Conceal::Hash) => {
+                self.changes += 1;
+                self.push_string(key);
+                self.hashed(depth)?;
+            }
+            None => {
+                self.push_string(key);
+                self.value(depth)?;
+            }
+        }
+        self.path.truncate(outside);
+        Ok(())
+    }
+
+    /// A value as its hash: a list as those of its elements, null as itself.
+    fn hashed(&mut self, depth: usize) -> Decoded<()> {
+        let hash = match self.cursor.peek() {
+            Some(b'n') => {
+                self.cursor.null()?;
+                self.tape.nodes.push(Node::Null);
+                return Ok(());
+            }
+            Some(b'[') => {
+                let (_, node) = self.open(depth)?;
+                if !self.cursor.closes(b']') {
+                    loop {
+                        self.hashed(depth + 1)?;
+                        if !self.cursor.continues(b']')? {
+                            break;
+                        }
+                    }
+                }
+                self.tape.nodes[node] = Node::Array {
+                    text: "",
+                    end: self.tape.nodes.len(),
+                };
+                return Ok(());
+            }
+            Some(b'"') => self.concealed.hash(&self.cursor.string()?),
+            _ => self.concealed.hash(self.cursor.skip(depth)?),
+        };
+        self.push_string(Cow::Owned(hash));
+        Ok(())
+    }
+
+    fn text_since(&self, start: usize, changes: usize) -> &'a str {
+        if self.changes == changes {
+            self.cursor.since(start)
+        } else {
+            ""
+        }
+    }
+
     fn push_string(&mut self, string: Cow<'a, str>) {
         self.tape.nodes.push(match string {
             Cow::Borrowed(text) => Node::Text(text),

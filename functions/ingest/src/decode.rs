@@ -22,6 +22,7 @@ pub(crate) struct Values<'r>(Vec<Result<Value<'r>>>);
 enum Value<'r> {
     Tombstone,
     Json(Unframed<'r>),
+    Raw(Unframed<'r>),
     Encoded {
         schema: Arc<SourceSchema>,
         value: Unframed<'r>,
@@ -108,6 +109,7 @@ impl<'r> Values<'r> {
             let payload = match value {
                 Ok(Value::Tombstone) => Payload::Tombstone,
                 Ok(Value::Json(value)) => Payload::Json(value.body()),
+                Ok(Value::Raw(value)) => Payload::Raw(value.body()),
                 Ok(Value::Encoded {
                     schema,
                     value,
@@ -163,12 +165,7 @@ fn of_format<'r>(
 ) -> Result<Value<'r>> {
     match encoding.format {
         Format::Json => Ok(Value::Json(value)),
-        Format::Raw | Format::String => Err(Error::new(
-            ErrorKind::Poison,
-            "read the value",
-            "this version does not read values of this format",
-        )
-        .with_code("registry.unsupported_format")),
+        Format::Raw | Format::String => Ok(Value::Raw(value)),
         Format::Auto | Format::Avro | Format::JsonSchema | Format::Protobuf => {
             let Some(reference) = value.schema.as_ref().or(named) else {
                 return Err(Error::new(

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use frazil_codec::{DecodeOptions, Prepared, TargetTable, TimestampRange, prepare};
-use frazil_config::{Config, Format, OnError, TopicSettings};
+use frazil_codec::{
+    DecodeOptions, Prepared, RawColumn, TargetTable, TimestampRange, UnknownFields, prepare,
+};
+use frazil_config::{Config, Format, OnError, TopicSettings, UnknownFields as Configured};
 use frazil_core::{Error, ErrorKind, Offset, Partition, Result, TopicName, TopicPartition};
 use frazil_kafka::wire::Framing;
 use frazil_kafka::{EventBuffer, Origin, PartitionBatch, Record};
-use frazil_schema::{Column, FieldMap};
+use frazil_schema::{Column, FieldMap, Mapping};
 use frazil_table::plan::SuspendCause;
 use frazil_table::{
     Cause, Ensured, EventSink, FileSettings, LogName, ParkedEvent, StageRequest, TopicState, WantedColumns,
@@ -151,10 +153,11 @@ impl Ingest {
         }
         let records = topic.records();
         let encoding = self.encoding(topic).await?;
-        let values = self.values(&topic.settings, encoding, &records).await?;
+        let mapping = mapping(&topic.settings)?;
+        let values = self.values(&topic.settings, encoding, &mapping, &records).await?;
         let readable = values.readable(&records);
-        let options = decode_options(&topic.settings, self.warehouse.environment.now())?;
-        let mut prepared = prepare(&readable.encoded, options)?;
+        let now = self.warehouse.environment.now();
+        let mut prepared = prepare(&readable.encoded, decode_options(&topic.settings, &mapping, now)?)?;
 
         let mut unreadable: BTreeMap<usize, &Error> = readable.poison.iter().copied().collect();
         let undecodable = prepared.take_poison();
@@ -183,10 +186,10 @@ impl Ingest {
         &self,
         settings: &TopicSettings,
         encoding: Encoding,
+        mapping: &Mapping,
         records: &[(Partition, &'r Record<'r>)],
     ) -> Result<Values<'r>> {
         let named = named_schema(settings, |path| self.config.schema_file(path));
-        let mapping = mapping(settings)?;
         let mut schemas = self.schemas.of_topic(settings, encoding.format, mapping)?;
         Values::read(records, encoding, named.as_ref(), &mut schemas).await
     }
@@ -521,10 +524,11 @@ impl<'a> TopicEvent<'a> {
 }
 
 /// How the topic's records are decoded.
-pub(crate) fn decode_options(
+pub(crate) fn decode_options<'m>(
     settings: &TopicSettings,
+    mapping: &'m Mapping,
     now: frazil_core::TimestampMs,
-) -> Result<DecodeOptions> {
+) -> Result<DecodeOptions<'m>> {
     let (first_micros, last_micros) = settings.timestamp_range.micros(now);
     Ok(DecodeOptions {
         timestamp_range: TimestampRange {
@@ -533,6 +537,21 @@ pub(crate) fn decode_options(
         },
         max_columns: settings.max_columns as usize,
         hash_key: hash_key(settings)?,
+        mapping,
+        unknown_fields: match settings.unknown_fields {
+            Configured::Count => UnknownFields::Count,
+            Configured::Collect => UnknownFields::Collect,
+            Configured::Fail => UnknownFields::Fail,
+        },
+        raw: match settings.format {
+            Format::String => RawColumn::String,
+            Format::Auto
+            | Format::Avro
+            | Format::Json
+            | Format::JsonSchema
+            | Format::Protobuf
+            | Format::Raw => RawColumn::Binary,
+        },
     })
 }
 
@@ -551,3 +570,6 @@ impl WantedColumns for Wanted<'_, '_> {
         self.prepared.columns(table)
     }
 }
+
+#[cfg(test)]
+mod tests;

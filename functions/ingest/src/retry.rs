@@ -8,7 +8,7 @@ use frazil_table::dead_letters::DeadLetter;
 use frazil_table::{Ensured, LetterReader, LogName, ReadAgain, ensure_table};
 
 use crate::Ingest;
-use crate::design::{kafka_columns, table_design};
+use crate::design::{kafka_columns, mapping, table_design};
 use crate::encoding::{Known, kept, known, prevailing};
 use crate::handler::{Wanted, decode_options};
 
@@ -32,7 +32,8 @@ impl LetterReader for Ingest {
             .iter()
             .flat_map(|batch| batch.records.iter().map(move |record| (of(batch), record)))
             .collect();
-        let values = self.values(&settings, encoding, &records).await?;
+        let mapping = mapping(&settings)?;
+        let values = self.values(&settings, encoding, &mapping, &records).await?;
         let readable = values.readable(&records);
         let now = self.warehouse.environment.now();
         let mut prepared = prepare(&readable.encoded, decode_options(&settings, now)?)?;

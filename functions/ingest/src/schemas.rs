@@ -35,7 +35,7 @@ pub(crate) struct TopicSchemas<'s> {
     schemas: &'s Schemas,
     settings: &'s TopicSettings,
     format: Format,
-    mapping: Mapping,
+    mapping: &'s Mapping,
     mapping_text: Arc<str>,
     fetched: HashMap<SchemaRef, Found<RegisteredSchema>>,
     compiled: HashMap<(SchemaRef, MessageRef), Found<SourceSchema>>,
@@ -59,9 +59,9 @@ impl Schemas {
         &'s self,
         settings: &'s TopicSettings,
         format: Format,
-        mapping: Mapping,
+        mapping: &'s Mapping,
     ) -> Result<TopicSchemas<'s>> {
-        let text = serde_json::to_string(&mapping)
+        let text = serde_json::to_string(mapping)
             .map_err(|e| Error::new(ErrorKind::Internal, "compare settings", e.to_string()).with_source(e))?;
         Ok(TopicSchemas {
             schemas: self,
@@ -162,7 +162,7 @@ impl TopicSchemas<'_> {
                 let key = (place, vacant.key().1.clone(), self.mapping_text.clone());
                 let found = match get(&self.schemas.compiled, &key) {
                     Some(schema) => Ok(schema),
-                    None => compile(registered, &key.1, &self.mapping)
+                    None => compile(registered, &key.1, self.mapping)
                         .map(|schema| keep(&self.schemas.compiled, key, schema))
                         .map_err(|error| error.with_context("schema", reference)),
                 };

@@ -13,9 +13,12 @@ use frazil_schema::{Evolution, FieldMap, KafkaColumns, evolve};
 use iceberg::spec::Schema;
 
 mod avro;
+mod avro_pairs;
 mod avro_settings;
 mod batch;
 mod json;
+mod json_schema;
+mod raw;
 
 pub(crate) fn records<'a>(payloads: impl IntoIterator<Item = Payload<'a>>) -> Vec<EncodedRecord<'a>> {
     payloads

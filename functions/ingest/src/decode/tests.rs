@@ -64,9 +64,8 @@ impl Bench {
             panic!("{keys}: the first values decide");
         };
         let named = named_schema(&settings, |path| config.schema_file(path));
-        let mut schemas = self
-            .schemas
-            .of_topic(&settings, encoding.format, Mapping::default())?;
+        let mapping = Mapping::default();
+        let mut schemas = self.schemas.of_topic(&settings, encoding.format, &mapping)?;
         let records: Vec<_> = records.iter().map(|record| (Partition(0), record)).collect();
         let values = Values::read(&records, encoding, named.as_ref(), &mut schemas).await?;
         let readable = values.readable(&records);
@@ -78,6 +77,7 @@ impl Bench {
         for (record, place) in readable.encoded.iter().zip(&readable.places) {
             let words = match record.payload {
                 Payload::Tombstone => "nothing".to_owned(),
+                Payload::Raw(body) => format!("raw {}", String::from_utf8_lossy(body)),
                 Payload::Json(body) => format!("json {}", String::from_utf8_lossy(body)),
                 Payload::Encoded { schema, body } => {
                     format!("{} {}", schema.columns()[0].name, String::from_utf8_lossy(body))

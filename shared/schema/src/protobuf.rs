@@ -1,0 +1,3 @@
+mod selector;
+
+pub use selector::MessageSelector;

@@ -45,7 +45,7 @@ pub use kafka_columns::KafkaColumns;
 pub use limits::{LimitFinding, MAX_COMMENT_CHARS, MAX_NAME_BYTES, MAX_TYPE_BYTES, check_limits};
 pub use mapping::{ColumnCase, FieldMapping, HashMethod, Mapping};
 pub use protobuf::{
-    MAX_PROTOBUF_BYTES, MAX_PROTOBUF_FILES, MessageSelector, ProtobufCardinality, ProtobufEnum, ProtobufField,
-    ProtobufFile, ProtobufKind, ProtobufMessage, ProtobufSchema, WellKnown,
+    MAX_PROTOBUF_BYTES, MAX_PROTOBUF_FILES, MessageSelector, ProtobufCardinality, ProtobufEnum,
+    ProtobufField, ProtobufFile, ProtobufKind, ProtobufMessage, ProtobufSchema, WellKnown,
 };
 pub use source::SourceSchema;

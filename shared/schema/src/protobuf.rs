@@ -151,6 +151,22 @@ pub struct ProtobufEnum {
     pub default: i32,
 }
 
+impl ProtobufEnum {
+    /// The name of a number, if it has one.
+    #[inline]
+    pub fn name_of(&self, number: i32) -> Option<&str> {
+        // Most enums count from zero, without holes.
+        let near = usize::try_from(number)
+            .ok()
+            .and_then(|index| self.values.get(index));
+        let found = near.filter(|(found, _)| *found == number).or_else(|| {
+            let index = self.values.binary_search_by_key(&number, |(number, _)| *number);
+            index.ok().map(|index| &self.values[index])
+        });
+        found.map(|(_, name)| name.as_str())
+    }
+}
+
 impl ProtobufFile {
     /// Compiles a file together with those that it needs, each with the name by which it is imported.
     ///
@@ -254,6 +270,11 @@ impl ProtobufSchema {
     /// A message by its index.
     pub fn message(&self, index: usize) -> &ProtobufMessage {
         &self.types.messages[index]
+    }
+
+    /// All messages that the file can see, by index.
+    pub fn messages(&self) -> &[ProtobufMessage] {
+        &self.types.messages
     }
 
     /// The index of a message by its full name: of any that the file can see.

@@ -1,7 +1,9 @@
 use frazil_core::Result;
 use iceberg::spec::PrimitiveType;
 
-use super::{ProtobufCardinality, ProtobufField, ProtobufKind, ProtobufSchema, ProtobufTypes, WellKnown, invalid};
+use super::{
+    ProtobufCardinality, ProtobufField, ProtobufKind, ProtobufSchema, ProtobufTypes, WellKnown, invalid,
+};
 use crate::{Column, ColumnType, MAX_SCHEMA_DEPTH, MAX_SCHEMA_TYPES, Mapping};
 
 /// The columns that a message asks for. The mapping is a contract: for an existing table it never changes.
@@ -40,14 +42,20 @@ impl<'a> Walk<'a> {
         let message = &types.messages[index];
         let mut columns = Vec::with_capacity(message.fields.len());
         for (position, field) in message.fields.iter().enumerate() {
-            self.path.push(&field.name);
-            let natural = self.field(field)?;
-            self.path.pop();
-            if let Some(mut column) = self.mapping.column(&self.path, &field.name, natural)? {
-                column.doc.clone_from(&field.doc);
-                columns.push(column);
+            if !self.mapping.excludes(&self.path, &field.name) {
+                self.path.push(&field.name);
+                let natural = self.field(field)?;
+                self.path.pop();
+                if let Some(mut column) = self.mapping.column(&self.path, &field.name, natural)? {
+                    column.doc.clone_from(&field.doc);
+                    columns.push(column);
+                }
             }
-            let last_of = |oneof: &usize| !message.fields[position + 1..].iter().any(|f| f.oneof == Some(*oneof));
+            let last_of = |oneof: &usize| {
+                !message.fields[position + 1..]
+                    .iter()
+                    .any(|f| f.oneof == Some(*oneof))
+            };
             if let Some(oneof) = field.oneof.filter(last_of)
                 && self.mapping.oneof_case
             {
@@ -75,11 +83,16 @@ impl<'a> Walk<'a> {
             return Err(self.invalid(format!("it has more than {MAX_SCHEMA_TYPES} fields")));
         }
         Ok(match field.cardinality {
-            ProtobufCardinality::Implicit | ProtobufCardinality::Explicit => self.value(field.kind, Some(field))?,
+            ProtobufCardinality::Implicit | ProtobufCardinality::Explicit => {
+                self.value(field.kind, Some(field))?
+            }
             ProtobufCardinality::Repeated => ColumnType::List(Box::new(self.value(field.kind, Some(field))?)),
             ProtobufCardinality::Map => {
                 let types = self.types;
-                let entry = field.kind.message().map(|entry| &types.messages[entry].fields[..]);
+                let entry = field
+                    .kind
+                    .message()
+                    .map(|entry| &types.messages[entry].fields[..]);
                 let Some([key, value]) = entry else {
                     return Err(self.invalid("its map has no key and value".to_owned()));
                 };
@@ -97,13 +110,22 @@ impl<'a> Walk<'a> {
         Ok(ColumnType::Primitive(match message.well_known {
             Some(WellKnown::Timestamp) => self.mapping.instant(),
             Some(WellKnown::Duration) => PrimitiveType::Long,
-            Some(WellKnown::Wrapper) => message.fields.first().map_or(PrimitiveType::String, |f| scalar(f.kind)),
+            Some(WellKnown::Wrapper) => message
+                .fields
+                .first()
+                .map_or(PrimitiveType::String, |f| scalar(f.kind)),
             Some(
-                WellKnown::Struct | WellKnown::Value | WellKnown::ListValue | WellKnown::Any | WellKnown::FieldMask,
+                WellKnown::Struct
+                | WellKnown::Value
+                | WellKnown::ListValue
+                | WellKnown::Any
+                | WellKnown::FieldMask,
             ) => PrimitiveType::String,
             Some(WellKnown::Date) => PrimitiveType::Date,
             Some(WellKnown::TimeOfDay) => self.mapping.time(),
-            Some(WellKnown::TextDecimal | WellKnown::ScaledDecimal) => self.decimal(message.well_known, field),
+            Some(WellKnown::TextDecimal | WellKnown::ScaledDecimal) => {
+                self.decimal(message.well_known, field)
+            }
             // A message inside itself would have columns without end.
             None if self.open.contains(&index) => PrimitiveType::String,
             None => {
@@ -133,7 +155,10 @@ impl<'a> Walk<'a> {
     }
 
     fn invalid(&self, reason: String) -> frazil_core::Error {
-        let message = self.open.first().map_or("the message", |root| &self.types.messages[*root].name);
+        let message = self
+            .open
+            .first()
+            .map_or("the message", |root| &self.types.messages[*root].name);
         match &self.path[..] {
             [] => invalid(format!("`{message}`: {reason}")),
             path => invalid(format!("`{message}`, field `{}`: {reason}", path.join("."))),
@@ -149,7 +174,10 @@ fn scalar(kind: ProtobufKind) -> PrimitiveType {
         K::Int32 | K::Sint32 | K::Sfixed32 => PrimitiveType::Int,
         K::Uint32 | K::Fixed32 | K::Int64 | K::Sint64 | K::Sfixed64 => PrimitiveType::Long,
         // A long would turn the upper half negative.
-        K::Uint64 | K::Fixed64 => PrimitiveType::Decimal { precision: 20, scale: 0 },
+        K::Uint64 | K::Fixed64 => PrimitiveType::Decimal {
+            precision: 20,
+            scale: 0,
+        },
         K::Bool => PrimitiveType::Boolean,
         K::String | K::Enum(_) => PrimitiveType::String,
         K::Bytes => PrimitiveType::Binary,

@@ -14,8 +14,8 @@ use protox::prost_reflect::{DescriptorPool, EnumDescriptor, FieldDescriptor, Kin
 use super::options::{Features, FieldMeta};
 use super::source::prepare;
 use super::{
-    MAX_PROTOBUF_BYTES, MAX_PROTOBUF_FILES, MAX_SCHEMA_BYTES, ProtobufCardinality, ProtobufEnum, ProtobufField,
-    ProtobufFile, ProtobufKind, ProtobufMessage, ProtobufTypes, WellKnown, builtin, invalid,
+    MAX_PROTOBUF_BYTES, MAX_PROTOBUF_FILES, MAX_SCHEMA_BYTES, ProtobufCardinality, ProtobufEnum,
+    ProtobufField, ProtobufFile, ProtobufKind, ProtobufMessage, ProtobufTypes, WellKnown, builtin, invalid,
 };
 
 /// The file itself has no name in a registry. This one is for messages only.
@@ -25,7 +25,13 @@ pub(super) fn compile(text: &str, references: &[(String, String)]) -> Result<Pro
     check_sizes(text, references)?;
     let mut files: HashMap<String, String> = references.iter().cloned().collect();
     let main = (0..)
-        .map(|index| if index == 0 { MAIN.to_owned() } else { format!("schema{index}.proto") })
+        .map(|index| {
+            if index == 0 {
+                MAIN.to_owned()
+            } else {
+                format!("schema{index}.proto")
+            }
+        })
         .find(|name| !files.contains_key(name))
         .unwrap_or_default();
     files.insert(main.clone(), text.to_owned());
@@ -127,8 +133,13 @@ fn comments(file: &mut FileDescriptorProto) -> HashMap<Vec<i32>, String> {
         .into_iter()
         .filter_map(|location| {
             let comment = location.leading_comments.or(location.trailing_comments)?;
-            let lines = comment.lines().map(|line| line.trim().trim_start_matches('*').trim());
-            let text = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+            let lines = comment
+                .lines()
+                .map(|line| line.trim().trim_start_matches('*').trim());
+            let text = lines
+                .filter(|line| !line.is_empty())
+                .collect::<Vec<_>>()
+                .join(" ");
             (!text.is_empty()).then_some((location.path, text))
         })
         .collect()
@@ -274,8 +285,10 @@ impl<'a> Types<'a> {
             messages: indexed(pool.all_messages().map(|m| m.full_name().to_owned()).collect()),
             enums: indexed(pool.all_enums().map(|e| e.full_name().to_owned()).collect()),
         };
-        let mut messages: Vec<ProtobufMessage> =
-            pool.all_messages().map(|message| types.message(&message)).collect();
+        let mut messages: Vec<ProtobufMessage> = pool
+            .all_messages()
+            .map(|message| types.message(&message))
+            .collect();
         for field in pool.all_messages().flat_map(|m| m.fields().collect::<Vec<_>>()) {
             if let Kind::Message(group) = field.kind()
                 && field.is_group()
@@ -300,7 +313,8 @@ impl<'a> Types<'a> {
             .collect();
         let made_up = |oneof: usize| {
             declared.field.iter().any(|field| {
-                field.proto3_optional() && field.oneof_index.and_then(|i| usize::try_from(i).ok()) == Some(oneof)
+                field.proto3_optional()
+                    && field.oneof_index.and_then(|i| usize::try_from(i).ok()) == Some(oneof)
             })
         };
         ProtobufMessage {

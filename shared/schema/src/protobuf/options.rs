@@ -57,7 +57,9 @@ impl FieldMeta {
     pub(super) fn of(options: &[UninterpretedOption]) -> Self {
         let mut meta = Self::default();
         for option in options {
-            let [first, inside @ ..] = &option.name[..] else { continue };
+            let [first, inside @ ..] = &option.name[..] else {
+                continue;
+            };
             let name = first.name_part.trim_start_matches('.');
             if !first.is_extension || !matches!(name, "confluent.field_meta" | "field_meta") {
                 continue;

@@ -49,7 +49,8 @@ impl<'a> Iterator for Tokens<'a> {
         }
         let start = self.at;
         let rest = &bytes[start..];
-        let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.') || *byte >= 0x80;
+        let is_word =
+            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.') || *byte >= 0x80;
         let token = match rest[0] {
             quote @ (b'"' | b'\'') => {
                 let mut end = 1;
@@ -92,10 +93,10 @@ pub(super) fn prepare<'a>(name: &str, text: &'a str) -> Result<(Cow<'a, str>, bo
         _ => return Ok((Cow::Borrowed(text), false)),
     };
     if edition.trim_matches(['"', '\'']) != "2023" {
-        return Err(
-            invalid(format!("`{name}` is of the edition {edition}, which is not known"))
-                .with_hint("use proto2, proto3 or edition 2023"),
-        );
+        return Err(invalid(format!(
+            "`{name}` is of the edition {edition}, which is not known"
+        ))
+        .with_hint("use proto2, proto3 or edition 2023"));
     }
     let mut out = String::with_capacity(text.len() + 64);
     out.push_str(&text[..start]);

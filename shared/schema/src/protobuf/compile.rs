@@ -81,8 +81,12 @@ fn check_sizes(text: &str, references: &[(String, String)]) -> Result<()> {
 
 fn refused(error: protox::Error) -> Error {
     let hint = error.is_file_not_found();
-    // `Debug` is the form with file, line and column; its later lines are for terminals.
-    let shown = format!("{error:?}");
+    // Of what the parser says, `Debug` is the form with file, line and column.
+    let shown = if error.is_parse() {
+        format!("{error:?}")
+    } else {
+        error.to_string()
+    };
     let error = invalid(shown.lines().next().unwrap_or_default());
     if hint {
         error.with_hint("register the imported file, and name it among the schema's references")
@@ -396,8 +400,9 @@ fn may_be_implicit(field: &FieldDescriptor) -> bool {
 }
 
 fn enumeration(declared: &EnumDescriptor) -> ProtobufEnum {
-    let mut values: Vec<(i32, String)> = declared
-        .values()
+    let values = &declared.enum_descriptor_proto().value;
+    let mut values: Vec<(i32, String)> = values
+        .iter()
         .map(|value| (value.number(), value.name().to_owned()))
         .collect();
     let default = values.first().map_or(0, |(number, _)| *number);

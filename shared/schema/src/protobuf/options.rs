@@ -76,19 +76,26 @@ impl FieldMeta {
 
     /// `doc: "…", params: [{key: "precision", value: "9"}, {key: "scale", value: "2"}]`, or only the inner part.
     fn read(&mut self, text: &str) {
-        let (mut name, mut key) = ("", "");
-        for (_, token) in Tokens::new(text) {
+        let (mut name, mut key, mut value) = ("", "", "");
+        for (_, token) in Tokens::new(text).chain([(text.len(), Token::Mark(b'}'))]) {
             match token {
                 Token::Word(word) => name = word,
                 Token::Text(text) => {
                     let text = text.trim_matches(['"', '\'']);
-                    match (name, key) {
-                        ("key", _) => key = text,
-                        ("value", "precision") => self.precision = text.parse().ok(),
-                        ("value", "scale") => self.scale = text.parse().ok(),
-                        ("doc", _) if !text.contains('\\') => self.doc = Some(text.to_owned()),
+                    match name {
+                        "key" => key = text,
+                        "value" => value = text,
+                        "doc" if !text.contains('\\') => self.doc = Some(text.to_owned()),
                         _ => {}
                     }
+                }
+                Token::Mark(b'}' | b'>') => {
+                    match key {
+                        "precision" => self.precision = value.parse().ok(),
+                        "scale" => self.scale = value.parse().ok(),
+                        _ => {}
+                    }
+                    (key, value) = ("", "");
                 }
                 Token::Mark(_) => {}
             }

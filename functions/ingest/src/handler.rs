@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use frazil_codec::{
-    DecodeOptions, Prepared, RawColumn, TargetTable, TimestampRange, UnknownFields, prepare,
-};
+use frazil_codec::{DecodeOptions, Prepared, RawColumn, TargetTable, TimestampRange, UnknownFields, prepare};
 use frazil_config::{Config, Format, OnError, TopicSettings, UnknownFields as Configured};
 use frazil_core::{Error, ErrorKind, Offset, Partition, Result, TopicName, TopicPartition};
 use frazil_kafka::wire::Framing;

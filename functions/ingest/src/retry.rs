@@ -36,7 +36,7 @@ impl LetterReader for Ingest {
         let values = self.values(&settings, encoding, &mapping, &records).await?;
         let readable = values.readable(&records);
         let now = self.warehouse.environment.now();
-        let mut prepared = prepare(&readable.encoded, decode_options(&settings, now)?)?;
+        let mut prepared = prepare(&readable.encoded, decode_options(&settings, &mapping, now)?)?;
         drop(prepared.take_poison());
         if prepared.rows().len() == 0 {
             return Ok(Vec::new());

@@ -4,6 +4,7 @@ use crate::avro::{self, Cursor, Node};
 use crate::builder::{Builder, Values};
 use crate::fault::{Decoded, Fault};
 use crate::json::JsonPlan;
+use crate::protobuf::ProtobufPlan;
 use crate::{DecodeOptions, RawColumn, TimestampRange, UnknownFields};
 
 /// How to decode the records of one writer's schema.
@@ -11,6 +12,7 @@ use crate::{DecodeOptions, RawColumn, TimestampRange, UnknownFields};
 pub(crate) enum Plan {
     Avro(Vec<(String, Node)>),
     Json(JsonPlan),
+    Protobuf(Box<ProtobufPlan>),
     /// No schema: the bytes are the value.
     Raw,
 }
@@ -48,11 +50,17 @@ impl Plan {
         match schema {
             SourceSchema::Avro(schema) => Self::Avro(Node::of_schema(schema)),
             SourceSchema::Json(schema) => Self::Json(JsonPlan::new(schema)),
+            SourceSchema::Protobuf(schema) => Self::Protobuf(Box::new(ProtobufPlan::new(schema))),
         }
     }
 
     /// Appends one value to each of the schema's columns. On an error they may hold a part: cut them back.
-    pub(crate) fn decode(&self, body: &[u8], builders: &mut [Builder], context: &mut Context) -> Decoded<()> {
+    pub(crate) fn decode(
+        &mut self,
+        body: &[u8],
+        builders: &mut [Builder],
+        context: &mut Context,
+    ) -> Decoded<()> {
         match self {
             Self::Avro(nodes) => {
                 let mut cursor = Cursor::new(body);
@@ -60,6 +68,7 @@ impl Plan {
                 cursor.finish()
             }
             Self::Json(plan) => plan.decode(body, builders, context),
+            Self::Protobuf(plan) => plan.decode(body, builders, context),
             Self::Raw => raw(body, builders),
         }
     }

@@ -48,6 +48,7 @@ mod hash;
 mod instant;
 mod json;
 mod prepared;
+mod protobuf;
 mod record;
 #[cfg(test)]
 mod tests;

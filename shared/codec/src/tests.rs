@@ -18,6 +18,7 @@ mod avro_settings;
 mod batch;
 mod json;
 mod json_schema;
+mod protobuf;
 mod raw;
 
 pub(crate) fn records<'a>(payloads: impl IntoIterator<Item = Payload<'a>>) -> Vec<EncodedRecord<'a>> {

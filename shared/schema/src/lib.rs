@@ -30,6 +30,7 @@ mod json_shape;
 mod kafka_columns;
 mod limits;
 mod mapping;
+mod protobuf;
 mod source;
 
 pub use avro::{
@@ -43,4 +44,8 @@ pub use json_shape::{JsonScalar, JsonShape, MAX_COLUMN_DEPTH, MAX_COLUMNS};
 pub use kafka_columns::KafkaColumns;
 pub use limits::{LimitFinding, MAX_COMMENT_CHARS, MAX_NAME_BYTES, MAX_TYPE_BYTES, check_limits};
 pub use mapping::{ColumnCase, FieldMapping, HashMethod, Mapping};
+pub use protobuf::{
+    MAX_PROTOBUF_BYTES, MAX_PROTOBUF_FILES, MessageSelector, ProtobufCardinality, ProtobufEnum,
+    ProtobufField, ProtobufFile, ProtobufKind, ProtobufMessage, ProtobufSchema, WellKnown,
+};
 pub use source::SourceSchema;

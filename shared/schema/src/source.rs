@@ -1,4 +1,4 @@
-use crate::{AvroSchema, Column, JsonSchema};
+use crate::{AvroSchema, Column, JsonSchema, ProtobufSchema};
 
 /// A schema that has written records, ready to decode them: in whatever language, it asks for columns.
 #[derive(Debug, Clone, PartialEq)]
@@ -7,6 +7,8 @@ pub enum SourceSchema {
     Avro(AvroSchema),
     /// JSON Schema.
     Json(JsonSchema),
+    /// Protobuf.
+    Protobuf(ProtobufSchema),
 }
 
 impl SourceSchema {
@@ -15,6 +17,7 @@ impl SourceSchema {
         match self {
             Self::Avro(schema) => schema.columns(),
             Self::Json(schema) => schema.columns(),
+            Self::Protobuf(schema) => schema.columns(),
         }
     }
 }

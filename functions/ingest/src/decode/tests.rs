@@ -178,6 +178,17 @@ async fn every_way_of_naming_a_schema_leads_to_it() {
             Ok("json \0\0\0\0\x07x"),
         ),
         ("format = \"json\"", with_metadata(b"{}", "7"), Ok("json {}")),
+        // Undecoded values are as they came, unless a framing is configured.
+        (
+            "format = \"raw\"",
+            record(Some(confluent)),
+            Ok("raw \0\0\0\0\x07x"),
+        ),
+        (
+            "format = \"string\"\nframing = \"confluent\"",
+            record(Some(confluent)),
+            Ok("raw x"),
+        ),
         // What is not there, is not usable, is not Avro, or is not framed so.
         (
             "format = \"avro\"",

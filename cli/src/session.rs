@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::Read;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
 use frazil_config::{Config, Settings};
 use frazil_core::{Environment, Error, ErrorKind, Result, SourceName, TableName, TopicName};
-use frazil_ingest::{Ingest, IngestOptions};
+use frazil_ingest::{Ingest, IngestOptions, Registries};
 use frazil_local::{DATABASE_FILE, open_warehouse};
-use frazil_registry::{CachedRegistry, DirectoryRegistry};
 use frazil_table::{Warehouse, system_environment};
 
 use crate::arguments::Common;
@@ -89,7 +89,7 @@ impl Session {
         handlers: &'h mut Handlers,
         warehouse: &Warehouse,
         event: Option<&Path>,
-    ) -> &'h Ingest {
+    ) -> Result<&'h Ingest> {
         let beside = || {
             event
                 .and_then(Path::parent)
@@ -97,15 +97,19 @@ impl Session {
                 .join(SCHEMAS)
         };
         let schemas = self.schemas.clone().unwrap_or_else(beside);
-        handlers.by_schemas.entry(schemas).or_insert_with_key(|schemas| {
-            let registry = Arc::new(CachedRegistry::new(DirectoryRegistry::new(schemas)));
-            Ingest::new(
-                warehouse.clone(),
-                self.config.clone(),
-                registry,
-                IngestOptions::default(),
-            )
-        })
+        match handlers.by_schemas.entry(schemas) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(vacant) => {
+                let registries = Registries::open(&self.config, vacant.key(), &self.environment)?;
+                let (warehouse, config) = (warehouse.clone(), self.config.clone());
+                Ok(vacant.insert(Ingest::new(
+                    warehouse,
+                    config,
+                    registries,
+                    IngestOptions::default(),
+                )))
+            }
+        }
     }
 
     /// Parked events do not tell where their schemas are; when these are not found, a person must.

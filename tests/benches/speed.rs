@@ -5,6 +5,7 @@
 
 #![allow(clippy::disallowed_methods)] // a benchmark reads the clock
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -12,7 +13,8 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use frazil_codec::{DecodeOptions, EncodedRecord, Payload, TargetTable, prepare};
 use frazil_core::{Epoch, TopicName};
-use frazil_kafka::{Event, EventBuffer, wire};
+use frazil_kafka::wire::{Framed, Framing};
+use frazil_kafka::{Event, EventBuffer};
 use frazil_schema::{
     AvroSchema, Evolution, FieldMap, FieldPath, KafkaColumns, SchemaChange, SourceSchema, evolve,
 };
@@ -134,7 +136,10 @@ impl Pipeline {
         let mut records = Vec::with_capacity(event.record_count());
         for batch in &event.batches {
             for record in &batch.records {
-                let (_, body) = wire::confluent(record.value.expect("a value")).expect("a prefix");
+                let value = Framed::value(record).expect("a value");
+                let Cow::Borrowed(body) = value.unframe(Framing::Auto).expect("a prefix").into_body() else {
+                    panic!("nothing is inflated");
+                };
                 records.push(EncodedRecord {
                     partition: batch.topic_partition.partition,
                     offset: record.offset,

@@ -203,6 +203,41 @@ fn only_slow_tests_are_left_out_of_the_fast_suite() -> Result<()> {
     Ok(())
 }
 
+/// Every code that an error may carry to a dead letter is in the one list of them.
+#[test]
+fn every_code_is_documented() -> Result<()> {
+    let mut sources = Vec::new();
+    for folder in ["shared", "functions"] {
+        rust_sources(&repository().join(folder), &mut sources)?;
+    }
+    let listed = fs::read_to_string(repository().join("docs/dead-letter-codes.md"))?;
+    let languages = [
+        "avro", "json", "protobuf", "raw", "record", "registry", "schema", "value", "wire",
+    ];
+    let mut missing = BTreeSet::new();
+    for source in sources {
+        let text = fs::read_to_string(source)?;
+        for code in text.split('"').skip(1).step_by(2) {
+            let is_code = code
+                .split_once('.')
+                .is_some_and(|(language, what)| languages.contains(&language) && is_code_word(what));
+            if is_code && !listed.contains(&format!("`{code}`")) {
+                missing.insert(code.to_owned());
+            }
+        }
+    }
+    ensure!(
+        missing.is_empty(),
+        "docs/dead-letter-codes.md does not list {missing:?}"
+    );
+    Ok(())
+}
+
+/// `unknown_schema`: not the extension of a file, nor a table's name.
+fn is_code_word(word: &str) -> bool {
+    word.len() > 5 && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+}
+
 fn rust_sources(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

@@ -12,5 +12,6 @@ mod lambda;
 mod model;
 mod operations;
 mod processes;
+mod registries;
 mod retry;
 mod twice;

@@ -19,6 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PINS = {
     "readers": HERE / "readers.txt",
     "spark": HERE / "spark.txt",
+    "aws": HERE / "aws.txt",
     "deny": HERE / "deny.txt",
     "events": HERE.parent.parent / "events" / "requirements.txt",
 }

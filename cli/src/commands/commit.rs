@@ -131,7 +131,7 @@ pub(crate) async fn commit(session: &Session, table: Option<&str>, output: &Outp
     let mut handlers = Handlers::default();
     let commits = Commits::make(
         session,
-        session.ingest(&mut handlers, &warehouse, None),
+        session.ingest(&mut handlers, &warehouse, None)?,
         &warehouse,
         tables.as_deref(),
         &progress,

@@ -72,7 +72,7 @@ pub(crate) async fn ingest_events(
             index + 1,
             events.len()
         ));
-        let ingest = session.ingest(handlers, warehouse, event.path());
+        let ingest = session.ingest(handlers, warehouse, event.path())?;
         let taken = match event.read() {
             Ok(bytes) => ingest.handle(&bytes).await,
             Err(error) => Err(error),

@@ -73,7 +73,7 @@ pub(crate) async fn run(session: &Session, events: &[PathBuf], output: &Output) 
     let mut commits = match names {
         Some(names) => {
             let event = events.first().and_then(EventFile::path);
-            let ingest = session.ingest(&mut handlers, &warehouse, event);
+            let ingest = session.ingest(&mut handlers, &warehouse, event)?;
             Commits::make(session, ingest, &warehouse, Some(names), &progress).await?
         }
         None => Commits::default(),

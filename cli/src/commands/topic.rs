@@ -130,7 +130,7 @@ pub(crate) async fn topic(session: &Session, command: TopicCommand, output: &Out
         } => {
             progress.say("sorting what is pending, parked and dropped");
             let mut handlers = Handlers::default();
-            let sink = session.ingest(&mut handlers, &warehouse, None);
+            let sink = session.ingest(&mut handlers, &warehouse, None)?;
             let options = AdoptOptions {
                 no_invocation_alive: no_wait,
                 into: into.map(Epoch),

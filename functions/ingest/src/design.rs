@@ -126,3 +126,104 @@ fn transform(configured: Transform) -> IcebergTransform {
         Transform::Hour => IcebergTransform::Hour,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use frazil_config::Config;
+    use frazil_core::TopicName;
+    use iceberg::spec::PrimitiveType;
+
+    use super::*;
+
+    fn settings(keys: &str) -> TopicSettings {
+        let config = Config::parse(&format!("[topics.t]\n{keys}"), Path::new("f")).unwrap();
+        config
+            .topic(config.sources()[0].name(), &TopicName::new("t"))
+            .unwrap()
+    }
+
+    #[test]
+    fn settings_become_the_mapping_of_schemas() {
+        assert_eq!(mapping(&settings("")).unwrap(), Mapping::default());
+        let settings = settings(
+            r#"
+            column_case = "keep"
+            timestamps = "utc_naive"
+            time_type = "time"
+            oneof_case = true
+            hash_key_env = "K"
+            fields."customer.email".hash = "sha256"
+            fields.total.type = "decimal( 18,4 )"
+            fields.gone.exclude = true
+            "#,
+        );
+        let field = |data_type, exclude, hash| FieldMapping {
+            data_type,
+            exclude,
+            hash,
+        };
+        let decimal = PrimitiveType::Decimal {
+            precision: 18,
+            scale: 4,
+        };
+        let expected = Mapping {
+            column_case: ColumnCase::Keep,
+            utc_naive: true,
+            native_time: true,
+            oneof_case: true,
+            fields: [
+                ("customer.email", field(None, false, Some(HashMethod::Sha256))),
+                ("gone", field(None, true, None)),
+                ("total", field(Some(decimal), false, None)),
+            ]
+            .map(|(path, field)| (path.to_owned(), field))
+            .into(),
+        };
+        assert_eq!(mapping(&settings).unwrap(), expected);
+    }
+
+    /// Every type that the configuration accepts is one of Iceberg.
+    #[test]
+    fn every_type_of_the_configuration_is_known() {
+        for data_type in [
+            "boolean",
+            "int",
+            "long",
+            "float",
+            "double",
+            "date",
+            "time",
+            "timestamp",
+            "timestamptz",
+            "string",
+            "binary",
+            "decimal(38,38)",
+        ] {
+            let mapping = mapping(&settings(&format!("fields.f.type = \"{data_type}\""))).unwrap();
+            let known = mapping.fields["f"].data_type.as_ref().unwrap();
+            assert_eq!(known.to_string().replace(' ', ""), data_type);
+        }
+    }
+
+    #[test]
+    fn a_tables_settings_are_compared_before_anything_changes() {
+        let made_with = |keys: &str| table_design(&settings(keys)).unwrap().properties;
+        let fields: FieldMap = [("/a~sha256".to_owned(), 1), ("/b".to_owned(), 2)]
+            .into_iter()
+            .collect();
+        let check = |before: &str, now: &str| check_frozen(&settings(now), &made_with(before), &fields);
+        check("", "").unwrap();
+        check("", "fields.later.exclude = true").unwrap();
+        let error = check("", "fields.b.type = \"long\"").unwrap_err();
+        assert_eq!(
+            (error.kind(), error.code()),
+            (ErrorKind::Suspended, Some("settings.frozen"))
+        );
+        assert!(check("hash_key_env = \"K\"\nfields.a.hash = \"sha256\"", "").is_err());
+        assert!(check("", "column_case = \"snake\"").is_err());
+        // A table that this version did not make.
+        check_frozen(&settings("column_case = \"snake\""), &HashMap::new(), &fields).unwrap();
+    }
+}

@@ -5,24 +5,27 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use frazil_codec::{DecodeOptions, Prepared, TargetTable, TimestampRange, prepare};
-use frazil_config::{Config, Format, OnError, TopicSettings};
+use frazil_codec::{DecodeOptions, Prepared, RawColumn, TargetTable, TimestampRange, UnknownFields, prepare};
+use frazil_config::{Config, Format, OnError, TopicSettings, UnknownFields as Configured};
 use frazil_core::{Error, ErrorKind, Offset, Partition, Result, TopicName, TopicPartition};
+use frazil_kafka::wire::Framing;
 use frazil_kafka::{EventBuffer, Origin, PartitionBatch, Record};
-use frazil_registry::SchemaRegistry;
-use frazil_schema::{Column, FieldMap};
+use frazil_schema::{Column, FieldMap, Mapping};
 use frazil_table::plan::SuspendCause;
 use frazil_table::{
-    Cause, Ensured, EventSink, FileSettings, LogName, ParkedEvent, StageRequest, TopicState, ValueFormat,
-    WantedColumns, Warehouse, ensure_table, park, stage,
+    Cause, Ensured, EventSink, FileSettings, LogName, ParkedEvent, StageRequest, TopicState, WantedColumns,
+    Warehouse, ensure_table, park, stage,
 };
 use iceberg::spec::Schema;
 
+use crate::Registries;
 use crate::breaker::Breaker;
 use crate::claims::{claims, dead_letter};
-use crate::decode::{Schemas, frame, prevailing_format, schema_ids};
+use crate::decode::{Values, named_schema};
 use crate::design::{check_frozen, hash_key, kafka_columns, mapping, table_design};
+use crate::encoding::{Encoding, Known, kept, known, prevailing};
 use crate::report::{Failure, IngestReport, TopicOutcome, TopicReport};
+use crate::schemas::Schemas;
 
 /// How the function behaves beside its configuration.
 #[derive(Debug, Clone, Copy)]
@@ -72,13 +75,13 @@ impl Ingest {
     pub fn new(
         warehouse: Warehouse,
         config: Arc<Config>,
-        registry: Arc<dyn SchemaRegistry>,
+        registries: impl Into<Registries>,
         options: IngestOptions,
     ) -> Self {
         Self {
             warehouse,
             config,
-            schemas: Schemas::new(registry),
+            schemas: Schemas::new(registries.into()),
             breaker: Breaker::default(),
             options,
         }
@@ -147,23 +150,19 @@ impl Ingest {
             return self.park(topic, reason).await;
         }
         let records = topic.records();
-        let format = self.value_format(topic).await?;
-        let ids = schema_ids(&topic.batches, format);
-        let schemas = self.schemas.resolve(ids, &mapping(&topic.settings)?).await?;
-        let framed = frame(&records, format, &schemas);
-        let options = decode_options(&topic.settings, self.warehouse.environment.now())?;
-        let mut prepared = prepare(&framed.encoded, options)?;
+        let encoding = self.encoding(topic).await?;
+        let mapping = mapping(&topic.settings)?;
+        let values = self.values(&topic.settings, encoding, &mapping, &records).await?;
+        let readable = values.readable(&records);
+        let now = self.warehouse.environment.now();
+        let mut prepared = prepare(&readable.encoded, decode_options(&topic.settings, &mapping, now)?)?;
 
-        let mut unreadable: BTreeMap<usize, &Error> = framed
-            .poison
-            .iter()
-            .map(|(place, error)| (*place, error))
-            .collect();
+        let mut unreadable: BTreeMap<usize, &Error> = readable.poison.iter().copied().collect();
         let undecodable = prepared.take_poison();
         unreadable.extend(
             undecodable
                 .iter()
-                .map(|poison| (framed.places[poison.index], &poison.error)),
+                .map(|poison| (readable.places[poison.index], &poison.error)),
         );
 
         let stops = match self.judge(topic, &records, &unreadable).await? {
@@ -176,31 +175,48 @@ impl Ingest {
                 .get(&partition)
                 .is_none_or(|stop: &Stop| record.offset < stop.offset)
         };
-        prepared.retain(|index| is_taken(framed.places[index]));
+        prepared.retain(|index| is_taken(readable.places[index]));
         self.stage(topic, &records, &prepared, &unreadable, &stops).await
     }
 
-    /// How the topic's values are encoded. Under `auto`, what prevails among the first ones is kept in the state.
-    async fn value_format(&self, topic: &TopicEvent<'_>) -> Result<ValueFormat> {
-        match (topic.settings.format, topic.state.value_format) {
-            (Format::Avro, _) => return Ok(ValueFormat::Avro),
-            (Format::Json, _) => return Ok(ValueFormat::Json),
-            (Format::Auto, Some(known)) => return Ok(known),
-            (Format::Auto, None) => {}
+    /// The topic's values, unframed, with their schemas.
+    pub(crate) async fn values<'r>(
+        &self,
+        settings: &TopicSettings,
+        encoding: Encoding,
+        mapping: &Mapping,
+        records: &[(Partition, &'r Record<'r>)],
+    ) -> Result<Values<'r>> {
+        let named = named_schema(settings, |path| self.config.schema_file(path));
+        let mut schemas = self.schemas.of_topic(settings, encoding.format, mapping)?;
+        Values::read(records, encoding, named.as_ref(), &mut schemas).await
+    }
+
+    /// How the topic's values are read. Under `auto`, what prevails among the first ones is kept in the state: how a
+    /// record is read must not depend on the company in which it is delivered again.
+    async fn encoding(&self, topic: &TopicEvent<'_>) -> Result<Encoding> {
+        if let Known::Settled(encoding) = known(&topic.settings, &topic.state) {
+            return Ok(encoding);
         }
-        let Some(found) = prevailing_format(&topic.batches) else {
-            return Ok(ValueFormat::Json);
+        let Some((format, framing)) = prevailing(&topic.batches) else {
+            // Nothing to decide by: what is there is reported as it is, and the next values decide.
+            return Ok(Encoding {
+                format: Format::Auto,
+                framing: Framing::Auto,
+            });
         };
         let keep = |state: &mut TopicState| {
             let is_new = state.value_format.is_none();
-            state.value_format.get_or_insert(found);
+            if is_new {
+                (state.value_format, state.value_framing) = (Some(format), Some(framing));
+            }
             is_new
         };
         let state = self
             .warehouse
             .change_topic_state(&topic.settings.source, &topic.settings.topic, keep)
             .await?;
-        Ok(state.value_format.unwrap_or(found))
+        Ok(kept(state.value_format.unwrap_or(format), state.value_framing))
     }
 
     /// Decides about records that cannot be read: go on (perhaps up to a stop per partition), or suspend and park.
@@ -506,10 +522,11 @@ impl<'a> TopicEvent<'a> {
 }
 
 /// How the topic's records are decoded.
-pub(crate) fn decode_options(
+pub(crate) fn decode_options<'m>(
     settings: &TopicSettings,
+    mapping: &'m Mapping,
     now: frazil_core::TimestampMs,
-) -> Result<DecodeOptions> {
+) -> Result<DecodeOptions<'m>> {
     let (first_micros, last_micros) = settings.timestamp_range.micros(now);
     Ok(DecodeOptions {
         timestamp_range: TimestampRange {
@@ -518,6 +535,21 @@ pub(crate) fn decode_options(
         },
         max_columns: settings.max_columns as usize,
         hash_key: hash_key(settings)?,
+        mapping,
+        unknown_fields: match settings.unknown_fields {
+            Configured::Count => UnknownFields::Count,
+            Configured::Collect => UnknownFields::Collect,
+            Configured::Fail => UnknownFields::Fail,
+        },
+        raw: match settings.format {
+            Format::String => RawColumn::String,
+            Format::Auto
+            | Format::Avro
+            | Format::Json
+            | Format::JsonSchema
+            | Format::Protobuf
+            | Format::Raw => RawColumn::Binary,
+        },
     })
 }
 
@@ -536,3 +568,6 @@ impl WantedColumns for Wanted<'_, '_> {
         self.prepared.columns(table)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,12 +6,17 @@
 mod answer;
 mod breaker;
 mod claims;
+mod compile;
 mod decode;
 mod design;
+mod encoding;
 mod handler;
+mod registries;
 mod report;
 mod retry;
+mod schemas;
 
 pub use answer::{BatchItemFailure, BatchItemFailures, ItemIdentifier, answer};
 pub use handler::{Ingest, IngestOptions};
+pub use registries::Registries;
 pub use report::{Failure, IngestReport, TopicOutcome, TopicReport};

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use frazil_config::{Config, Settings};
 use frazil_core::{Error, ErrorKind};
-use frazil_ingest::{Ingest, IngestOptions, answer};
+use frazil_ingest::{Ingest, IngestOptions, Registries, answer};
 use frazil_local::open_warehouse;
-use frazil_registry::{CachedRegistry, DirectoryRegistry};
 use frazil_table::system_environment;
 use frazil_telemetry::{LogFormat, start_logs};
 use lambda_runtime::{Diagnostic, LambdaEvent, run, service_fn};
@@ -37,9 +36,9 @@ async fn main() -> Result<(), lambda_runtime::Error> {
         .as_deref()
         .or(config.schemas())
         .unwrap_or(directory);
-    let registry = Arc::new(CachedRegistry::new(DirectoryRegistry::new(schemas)));
+    let registries = Registries::open(&config, schemas, &environment)?;
     let warehouse = open_warehouse(directory, &environment)?;
-    let ingest = Ingest::new(warehouse, Arc::new(config), registry, IngestOptions::default());
+    let ingest = Ingest::new(warehouse, Arc::new(config), registries, IngestOptions::default());
     let ingest = &ingest;
     run(service_fn(move |event: LambdaEvent<Box<RawValue>>| async move {
         let report = ingest.handle(event.payload.get().as_bytes()).await;

@@ -8,8 +8,8 @@ use frazil_table::dead_letters::DeadLetter;
 use frazil_table::{Ensured, LetterReader, LogName, ReadAgain, ensure_table};
 
 use crate::Ingest;
-use crate::decode::{frame, prevailing_format, schema_ids};
 use crate::design::{kafka_columns, mapping, table_design};
+use crate::encoding::{Known, kept, known, prevailing};
 use crate::handler::{Wanted, decode_options};
 
 #[async_trait]
@@ -20,23 +20,23 @@ impl LetterReader for Ingest {
         let state = self.warehouse.topic_state(&log.source, &log.topic).await?;
         let (batches, places) = batches(log, letters);
         let batches: Vec<&PartitionBatch<'_>> = batches.iter().collect();
-        let format = match state.value_format {
-            Some(known) => Some(known),
-            None => prevailing_format(&batches),
-        };
-        let Some(format) = format else {
-            return Ok(Vec::new());
+        let encoding = match known(&settings, &state) {
+            Known::Settled(encoding) => encoding,
+            Known::Open => match prevailing(&batches) {
+                Some((format, framing)) => kept(format, Some(framing)),
+                None => return Ok(Vec::new()),
+            },
         };
         let of = |batch: &&PartitionBatch<'_>| batch.topic_partition.partition;
         let records: Vec<(Partition, &Record<'_>)> = batches
             .iter()
             .flat_map(|batch| batch.records.iter().map(move |record| (of(batch), record)))
             .collect();
-        let ids = schema_ids(&batches, format);
-        let schemas = self.schemas.resolve(ids, &mapping(&settings)?).await?;
-        let framed = frame(&records, format, &schemas);
+        let mapping = mapping(&settings)?;
+        let values = self.values(&settings, encoding, &mapping, &records).await?;
+        let readable = values.readable(&records);
         let now = self.warehouse.environment.now();
-        let mut prepared = prepare(&framed.encoded, decode_options(&settings, now)?)?;
+        let mut prepared = prepare(&readable.encoded, decode_options(&settings, &mapping, now)?)?;
         drop(prepared.take_poison());
         if prepared.rows().len() == 0 {
             return Ok(Vec::new());
@@ -77,7 +77,7 @@ impl LetterReader for Ingest {
             epoch: log.epoch,
         };
         let rows = prepared.to_batch(&target)?;
-        let letters = prepared.rows().map(|index| places[framed.places[index]]);
+        let letters = prepared.rows().map(|index| places[readable.places[index]]);
         Ok(vec![ReadAgain {
             table: settings.table.clone(),
             letters: letters.collect(),

@@ -40,6 +40,27 @@ impl TimestampRange {
         }
     }
 
+    /// Why an instant so many seconds after 1970 is not believed.
+    #[cold]
+    pub(crate) fn not_seconds(&self, seconds: i64) -> Box<Fault> {
+        let fault = Fault::new(
+            "value.timestamp_out_of_range",
+            format!("{seconds} seconds after 1970 is outside the topic's timestamp range"),
+        );
+        let wide = i128::from(seconds);
+        let likely = [
+            ("milliseconds", wide * 1_000),
+            ("microseconds", wide),
+            ("nanoseconds", wide / 1_000),
+        ]
+        .into_iter()
+        .find(|(_, micros)| LIKELY_MICROS.contains(micros));
+        match likely {
+            Some((likely, _)) => fault.with_hint(format!("it looks like {likely} in a second field")),
+            None => fault.with_hint("correct the producer's clock, or widen `timestamp_range`"),
+        }
+    }
+
     #[inline]
     pub(crate) fn date(&self, days: i32) -> Decoded<i32> {
         let first = self.first_micros.div_euclid(MICROS_PER_DAY);

@@ -48,6 +48,7 @@ mod hash;
 mod instant;
 mod json;
 mod prepared;
+mod protobuf;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -56,5 +57,5 @@ mod text;
 pub use batch::TargetTable;
 pub use hash::HashKey;
 pub use instant::TimestampRange;
-pub use prepared::{DecodeOptions, PoisonRecord, Prepared, prepare};
+pub use prepared::{DecodeOptions, PoisonRecord, Prepared, RawColumn, UnknownFields, prepare};
 pub use record::{EncodedRecord, Payload};

@@ -13,9 +13,13 @@ use frazil_schema::{Evolution, FieldMap, KafkaColumns, evolve};
 use iceberg::spec::Schema;
 
 mod avro;
+mod avro_pairs;
 mod avro_settings;
 mod batch;
 mod json;
+mod json_schema;
+mod protobuf;
+mod raw;
 
 pub(crate) fn records<'a>(payloads: impl IntoIterator<Item = Payload<'a>>) -> Vec<EncodedRecord<'a>> {
     payloads

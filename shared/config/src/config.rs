@@ -8,6 +8,7 @@ use toml::de::DeTable;
 use crate::fault::{At, ConfigFaults, FaultList, Problem};
 use crate::pattern::TopicPattern;
 use crate::reader::Section;
+use crate::registry::{Registry, read_registries};
 use crate::resolve::{check_keys, resolve};
 use crate::rules::{Rule, default_source, read_rules, read_sources};
 use crate::sections::{FileSection, TopicKeys};
@@ -25,6 +26,9 @@ pub struct Config {
     format: u32,
     warehouse: Option<PathBuf>,
     schemas: Option<PathBuf>,
+    /// What relative paths start from.
+    folder: PathBuf,
+    registries: Vec<Registry>,
     sources: Vec<Source>,
     defaults: TopicKeys,
     rules: Vec<Rule>,
@@ -39,6 +43,8 @@ impl Default for Config {
             format: CONFIG_FORMAT,
             warehouse: None,
             schemas: None,
+            folder: PathBuf::new(),
+            registries: Vec::new(),
             sources: vec![default_source()],
             defaults: TopicKeys::default(),
             rules: Vec::new(),
@@ -101,22 +107,23 @@ impl Config {
             byte: 0,
         };
         let file = FileSection::read(Section::new(top, table, FileSection::keys(), faults));
-        let from_here = |relative: String| match path.parent() {
-            Some(directory) => directory.join(relative),
-            None => PathBuf::from(relative),
-        };
+        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        let from_here = |relative: String| folder.join(relative);
         check_keys(&file.defaults, None, faults);
         let sources = read_sources(&file, faults);
+        let registries = read_registries(&file, path, faults);
         let rules = read_rules(&file, &sources, faults);
-        let exact = resolve_exact(&rules, &sources, &file.defaults, faults);
+        let exact = resolve_exact(&rules, &sources, &file.defaults, &registries, faults);
         Self {
             format: file.format.map_or(CONFIG_FORMAT, |format| format.value),
             warehouse: file.warehouse.map(|path| from_here(path.value)),
             schemas: file.schemas.map(|path| from_here(path.value)),
+            registries,
             sources,
             defaults: file.defaults,
             rules,
             exact,
+            folder,
         }
     }
 
@@ -133,6 +140,16 @@ impl Config {
     /// The directory that is the schema registry, if the file names one.
     pub fn schemas(&self) -> Option<&Path> {
         self.schemas.as_deref()
+    }
+
+    /// The schema registries that the file names.
+    pub fn registries(&self) -> &[Registry] {
+        &self.registries
+    }
+
+    /// The path of [`SchemaSource::File`](crate::SchemaSource::File): relative ones start from the folder of this file.
+    pub fn schema_file(&self, written: &str) -> PathBuf {
+        self.folder.join(written)
     }
 
     /// The sources, at least one.
@@ -214,7 +231,13 @@ impl Config {
             .iter()
             .filter(|rule| rule.source == *source && rule.pattern.matches(topic.as_str()))
             .max_by_key(|rule| rule.pattern.rank());
-        let settings = resolve(known, topic, rule.map(|rule| &rule.section), &self.defaults)?;
+        let settings = resolve(
+            known,
+            topic,
+            rule.map(|rule| &rule.section),
+            &self.defaults,
+            &self.registries,
+        )?;
         settings.check_alone(
             self.topics()
                 .map(|other| (&other.source, &other.topic, &other.table)),
@@ -252,6 +275,7 @@ fn resolve_exact(
     rules: &[Rule],
     sources: &[Source],
     defaults: &TopicKeys,
+    registries: &[Registry],
     faults: &FaultList,
 ) -> BTreeMap<(SourceName, TopicName), TopicSettings> {
     let mut exact = BTreeMap::new();
@@ -261,7 +285,7 @@ fn resolve_exact(
             continue;
         };
         let topic = TopicName::new(rule.pattern.as_str());
-        let resolved = resolve(source, &topic, Some(&rule.section), defaults)
+        let resolved = resolve(source, &topic, Some(&rule.section), defaults, registries)
             .and_then(|settings| Ok((settings.table.dead_letters()?, settings)));
         let (dead_letters, settings) = match resolved {
             Ok(resolved) => resolved,

@@ -169,6 +169,10 @@ impl FaultList {
         }
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.faults.borrow().len() + *self.unlisted.borrow()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.faults.borrow().is_empty()
     }

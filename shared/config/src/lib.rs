@@ -25,6 +25,7 @@
 mod choice;
 mod config;
 mod duration;
+mod encoding;
 mod environment;
 mod fault;
 mod fields;
@@ -34,6 +35,7 @@ mod kafka_columns;
 mod layout;
 mod pattern;
 mod reader;
+mod registry;
 mod resolve;
 mod rules;
 #[cfg(test)]
@@ -44,6 +46,7 @@ mod topic;
 
 pub use config::{CONFIG_FORMAT, Config, MAX_CONFIG_BYTES};
 pub use duration::DurationMs;
+pub use encoding::{Format, Framing, SchemaSource};
 pub use environment::{LambdaSettings, Settings};
 pub use fault::{ConfigFaults, Fault, Position};
 pub use fields::{FieldSettings, FieldType, Hash};
@@ -51,6 +54,10 @@ pub use frozen::FrozenChange;
 pub use instant::{Instant, InstantRange};
 pub use kafka_columns::KafkaColumns;
 pub use layout::{PartitionField, SortField, Transform};
+pub use registry::{
+    ConfluentAccess, IdentitySource, Registry, RegistryAccess, RegistryAuth, RegistryKind, SecretSource,
+};
 pub use source::Source;
-pub use topic::{Breaker, ColumnCase, Format, OnError, Retention, SchemaSource, TopicSettings};
-pub use topic::{TimeType, Timestamps, UnknownFields};
+pub use topic::{
+    Breaker, ColumnCase, OnError, Retention, TimeType, Timestamps, TopicSettings, UnknownFields,
+};

@@ -1,15 +1,17 @@
 use std::collections::BTreeMap;
 
-use frazil_core::{Error, ErrorKind, Result, SourceName, TableName, TopicName, safe_name};
+use frazil_core::{Error, ErrorKind, RegistryName, Result, SourceName, TableName, TopicName, safe_name};
 
+use crate::encoding::{self, Encoding, SchemaSource};
 use crate::fault::{At, FaultList, Located, Problem};
 use crate::fields;
 use crate::instant::InstantRange;
 use crate::kafka_columns::KafkaColumns;
 use crate::layout::{PartitionField, SortField, Transform, check_kafka_column};
+use crate::registry::Registry;
 use crate::sections::{TopicKeys, TopicSection};
 use crate::source::Source;
-use crate::topic::{Breaker, Format, OnError, Retention, SchemaSource, TopicSettings};
+use crate::topic::{Breaker, OnError, Retention, TopicSettings};
 
 const DEFAULT_NAMESPACE: &str = "kafka";
 const DEFAULT_MAX_COLUMNS: u32 = 500;
@@ -54,6 +56,7 @@ pub(crate) fn resolve(
     topic: &TopicName,
     section: Option<&TopicSection>,
     defaults: &TopicKeys,
+    registries: &[Registry],
 ) -> Result<TopicSettings> {
     let own = section.map(|section| &section.keys);
     let namespace = own
@@ -70,13 +73,17 @@ pub(crate) fn resolve(
     // The dead letters' name is longer, and must be a name too.
     table.dead_letters()?;
     let layers = Layers { own, defaults };
-    let (format, schema) = layers.encoding();
+    let encoding = Encoding::of(layers);
+    let registry = registry(layers, &encoding, registries)?;
     Ok(TopicSettings {
         source: source.name.clone(),
         topic: topic.clone(),
         table,
-        format,
-        schema,
+        format: encoding.format,
+        framing: encoding.framing,
+        schema: encoding.schema,
+        registry,
+        message: layers.get(|keys| &keys.message),
         kafka_columns: layers.kafka_columns(),
         column_case: layers.get(|keys| &keys.column_case).unwrap_or_default(),
         timestamps: layers.get(|keys| &keys.timestamps).unwrap_or_default(),
@@ -112,30 +119,43 @@ pub(crate) fn resolve(
     })
 }
 
+/// The registry of a topic: the one that it names, or the only one.
+fn registry(
+    layers: Layers<'_>,
+    encoding: &Encoding,
+    registries: &[Registry],
+) -> Result<Option<RegistryName>> {
+    if let Some(name) = layers.get(|keys| &keys.registry) {
+        return Ok(Some(RegistryName::new(name)));
+    }
+    let needs_one = match encoding.schema {
+        SchemaSource::Registry | SchemaSource::Subject(..) | SchemaSource::Auto => true,
+        SchemaSource::Infer | SchemaSource::Raw | SchemaSource::File(_) => false,
+    };
+    match registries {
+        [] => Ok(None),
+        [only] => Ok(Some(only.name.clone())),
+        [..] if !needs_one => Ok(None),
+        [..] => Err(Error::new(
+            ErrorKind::Invalid,
+            "configure a topic",
+            "no registry is named, and there are several",
+        )
+        .with_hint("add registry = \"NAME\" to the topic or to [defaults]")),
+    }
+}
+
 /// A topic's own keys on top of the defaults.
 #[derive(Clone, Copy)]
-struct Layers<'k> {
+pub(crate) struct Layers<'k> {
     own: Option<&'k TopicKeys>,
     defaults: &'k TopicKeys,
 }
 
 impl Layers<'_> {
-    fn get<T: Clone>(&self, key: impl Fn(&TopicKeys) -> &Option<Located<T>>) -> Option<T> {
+    pub(crate) fn get<T: Clone>(&self, key: impl Fn(&TopicKeys) -> &Option<Located<T>>) -> Option<T> {
         let own = self.own.and_then(|keys| key(keys).as_ref());
         own.or(key(self.defaults).as_ref()).map(|read| read.value.clone())
-    }
-
-    /// Format and schema source name each other: stating one is enough.
-    fn encoding(&self) -> (Format, SchemaSource) {
-        let format = self.get(|keys| &keys.format).unwrap_or_default();
-        let schema = self.get(|keys| &keys.schema).unwrap_or_default();
-        match (format, schema) {
-            (Format::Avro, _) | (Format::Auto, SchemaSource::Registry) => {
-                (Format::Avro, SchemaSource::Registry)
-            }
-            (Format::Json, _) | (Format::Auto, SchemaSource::Infer) => (Format::Json, SchemaSource::Infer),
-            (Format::Auto, SchemaSource::Auto) => (Format::Auto, SchemaSource::Auto),
-        }
     }
 
     fn kafka_columns(&self) -> KafkaColumns {
@@ -218,31 +238,12 @@ pub(crate) fn check_keys(keys: &TopicKeys, defaults: Option<&TopicKeys>, faults:
         own: Some(keys),
         defaults: defaults.unwrap_or(keys),
     };
-    check_encoding(keys, layers, faults);
+    encoding::check(keys, layers, faults);
     let has_hash_key = layers.get(|keys| &keys.hash_key_env).is_some();
     fields::check_fields(&keys.fields, has_hash_key, faults);
     check_layout(keys, layers, faults);
     check_breaker(keys, layers, faults);
     check_retention(keys, layers, faults);
-}
-
-fn check_encoding(keys: &TopicKeys, layers: Layers<'_>, faults: &FaultList) {
-    let Some(at) = place(&keys.schema).or(place(&keys.format)) else {
-        return;
-    };
-    let format = layers.get(|keys| &keys.format).unwrap_or_default();
-    let schema = layers.get(|keys| &keys.schema).unwrap_or_default();
-    let problem = match (format, schema) {
-        (Format::Avro, SchemaSource::Infer) => {
-            Problem::new("Avro cannot be read without its schema").hint("use schema = \"registry\"")
-        }
-        (Format::Json, SchemaSource::Registry) => {
-            Problem::new("JSON with a schema from the registry: this version does not have it yet")
-                .hint("use schema = \"infer\"")
-        }
-        (Format::Auto | Format::Avro | Format::Json, _) => return,
-    };
-    faults.add(at, problem);
 }
 
 fn check_layout(keys: &TopicKeys, layers: Layers<'_>, faults: &FaultList) {
@@ -345,6 +346,6 @@ fn check_retention(keys: &TopicKeys, layers: Layers<'_>, faults: &FaultList) {
     }
 }
 
-fn place<T>(read: &Option<Located<T>>) -> Option<&At> {
+pub(crate) fn place<T>(read: &Option<Located<T>>) -> Option<&At> {
     read.as_ref().map(|read| &read.at)
 }

@@ -2,6 +2,7 @@ use frazil_core::{NamespaceName, SourceName};
 
 use crate::fault::{At, FaultList, Located, Problem, closest};
 use crate::pattern::TopicPattern;
+use crate::registry::check_registry;
 use crate::resolve::check_keys;
 use crate::sections::{FileSection, SourceSection, TopicSection};
 use crate::source::{Source, broker_address, source_name};
@@ -113,9 +114,15 @@ pub(crate) fn read_rules(file: &FileSection, sources: &[Source], faults: &FaultL
     if let Some(source) = &file.defaults.source {
         find_source(source, sources, faults);
     }
+    if let Some(registry) = &file.defaults.registry {
+        check_registry(registry, file, faults);
+    }
     let mut rules: Vec<Rule> = Vec::new();
     for (name, section) in &file.topics {
         check_keys(&section.keys, Some(&file.defaults), faults);
+        if let Some(registry) = &section.keys.registry {
+            check_registry(registry, file, faults);
+        }
         let written = section.topic.as_ref().unwrap_or(name);
         let pattern = match TopicPattern::new(&written.value) {
             Ok(pattern) => pattern,

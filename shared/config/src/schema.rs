@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use crate::fault::Located;
 use crate::instant::WrittenInstant;
 use crate::sections::FileSection;
-use crate::{Config, DurationMs, FieldType, PartitionField, SortField};
+use crate::{Config, DurationMs, FieldType, PartitionField, SchemaSource, SortField};
 
 /// Set to write the checked-in files instead of comparing them.
 const WRITE: &str = "FRAZIL_WRITE_SCHEMA";
@@ -63,6 +63,10 @@ text_schema!(PartitionField, {
 text_schema!(SortField, {
     "type": "string",
     "pattern": "^\\s*[a-z0-9_]+(\\s*(\\[[0-9]+\\])?\\s*\\(.+\\))?(\\s+([aA][sS][cC]|[dD][eE][sS][cC]))?(\\s+[nN][uU][lL][lL][sS][-_ ]([fF][iI][rR][sS][tT]|[lL][aA][sS][tT]))?\\s*$"
+});
+text_schema!(SchemaSource, {
+    "type": "string",
+    "pattern": "^(auto|registry|infer|raw|file:.+\\.(avsc|json|proto)|subject:.+)$"
 });
 text_schema!(FieldType, {
     "type": "string",
@@ -181,6 +185,7 @@ fn schema_and_reader_know_the_same_keys() {
     let all = [
         ("", root["properties"].as_object().unwrap()),
         ("sources.s", properties(&root, "SourceSection")),
+        ("registries.r", properties(&root, "RegistrySection")),
         ("defaults", properties(&root, "TopicKeys")),
         ("topics.t", properties(&root, "TopicSection")),
         ("topics.t.kafka_columns", properties(&root, "KafkaColumnsSection")),
@@ -212,7 +217,7 @@ fn schema_and_reader_know_the_same_keys() {
         written.sort_unstable();
         assert_eq!(read, written, "[{section}]");
     }
-    assert_eq!(checked, 6 + 3 + 22 + 24 + 5 + 3 + 3 + 3);
+    assert_eq!(checked, 7 + 3 + 12 + 25 + 27 + 5 + 3 + 3 + 3);
 }
 
 #[test]
@@ -231,7 +236,7 @@ fn schema_defaults_are_the_defaults() {
             }
         }
     }
-    assert_eq!(lines.lines().count(), 15 + 5 + 3 + 3, "{lines}");
+    assert_eq!(lines.lines().count(), 16 + 5 + 3 + 3, "{lines}");
     let written = Config::parse(&format!("[topics.t]\n{lines}"), Path::new("f")).unwrap();
     let (source, topic) = (written.sources()[0].name().clone(), TopicName::new("t"));
     assert_eq!(
@@ -245,7 +250,10 @@ fn schema_examples_are_accepted() {
     let root = generate();
     for (section, header) in [
         ("SourceSection", "[sources.main]\n"),
-        ("TopicSection", "[sources.main]\n[topics.t]\n"),
+        (
+            "TopicSection",
+            "[sources.main]\n[registries.main]\npath = \"x\"\n[topics.t]\nformat = \"protobuf\"\n",
+        ),
         (
             "FieldSection",
             "[topics.t]\nhash_key_env = \"K\"\n[topics.t.fields.f]\n",
@@ -335,7 +343,12 @@ fn schema_refuses_what_the_reader_refuses() {
         "format = 2",
         "[defaults]\ntable = \"x\"",
         "[topics.t]\nunknown = 1",
-        "[topics.t]\nformat = \"protobuf\"",
+        "[topics.t]\nformat = \"csv\"",
+        "[topics.t]\nframing = \"prefix\"",
+        "[topics.t]\nschema = \"orders.avsc\"",
+        "[registries.r]\nkind = \"thrift\"\npath = \"x\"",
+        "[registries.r]\nkind = \"confluent\"\nurls = [\"https://r\"]\ntoken_env = \"a b\"",
+        "[registries.r]\nkind = \"confluent\"\nurls = []",
         "[topics.t]\nfreshness = \"1 minute\"",
         "[topics.t]\nfreshness = \"\"",
         "[topics.t]\nfreshness = 60",
@@ -383,6 +396,7 @@ An option of the command goes before the variable, the variable before the file.
 | `FRAZIL_CONFIG` | the path of `frazil.toml` |
 | `FRAZIL_WAREHOUSE` | the directory that holds the tables |
 | `FRAZIL_SCHEMAS` | the directory that is the schema registry |
+| `FRAZIL_SECRET_…` | secrets, where the file names such a variable (`password_env` and the like, which may name any other too) |
 | `FRAZIL_LOG` | what is logged: `error`, `warn`, `info`, `debug`, or per crate, such as `info,frazil_table=debug` |
 ";
 
@@ -396,6 +410,12 @@ fn page(root: &Value) -> String {
             "",
             &root["$defs"]["SourceSection"],
             "sources.s",
+        ),
+        (
+            "`[registries.NAME]`",
+            "",
+            &root["$defs"]["RegistrySection"],
+            "registries.r",
         ),
         ("`[topics.NAME]`", "", &root["$defs"]["TopicSection"], "topics.t"),
         (

@@ -2,14 +2,15 @@
 //! of it. The JSON Schema and the reference page are made of these structs and their comments.
 
 use crate::duration::DurationMs;
+use crate::encoding::{Format, Framing, SchemaSource};
 use crate::fault::{At, Located, Problem};
 use crate::fields::{FIELD_KEYS, FieldSection};
 use crate::instant::{InstantRange, WrittenInstant};
 use crate::layout::{PartitionField, SortField, column_name};
 use crate::reader::{Keys, LaterKey, Section};
+use crate::registry::{REGISTRY_KEYS, RegistrySection};
 use crate::source::{broker_address, cluster_arn};
-use crate::topic::{ColumnCase, Format, OnError, SchemaSource};
-use crate::topic::{TimeType, Timestamps, UnknownFields};
+use crate::topic::{ColumnCase, OnError, TimeType, Timestamps, UnknownFields};
 
 /// Most fields of a partition spec or sort order: each multiplies the files that one event makes.
 const MAX_LAYOUT_FIELDS: usize = 8;
@@ -23,7 +24,7 @@ const MAX_SNAPSHOTS: u32 = 10_000;
 const MINUTE_MS: u64 = 60_000;
 const DAY_MS: u64 = 24 * 60 * MINUTE_MS;
 
-type Read<T> = Option<Located<T>>;
+pub(crate) type Read<T> = Option<Located<T>>;
 type Named<T> = Vec<(Located<String>, T)>;
 
 /// How Frazil turns Kafka topics into Iceberg tables.
@@ -40,7 +41,8 @@ pub(crate) struct FileSection {
     /// The directory that holds the tables, relative to this file. Without it: `./warehouse` where the command
     /// runs. `--warehouse` and `FRAZIL_WAREHOUSE` go before it.
     pub(crate) warehouse: Read<String>,
-    /// The directory that is the schema registry, relative to this file. Without it: `schemas/` beside the event.
+    /// The directory that is the schema registry of topics that name none, relative to this file. Without it:
+    /// `schemas/` beside the event.
     pub(crate) schemas: Read<String>,
     /// Kafka clusters by name. Without any, one source called `default` takes every event.
     #[cfg_attr(
@@ -48,6 +50,12 @@ pub(crate) struct FileSection {
         schemars(with = "Option<std::collections::BTreeMap<String, SourceSection>>")
     )]
     pub(crate) sources: Named<SourceSection>,
+    /// Schema registries by name.
+    #[cfg_attr(
+        test,
+        schemars(with = "Option<std::collections::BTreeMap<String, RegistrySection>>")
+    )]
+    pub(crate) registries: Named<RegistrySection>,
     /// What holds for every topic that does not say otherwise.
     pub(crate) defaults: TopicKeys,
     /// Topics by name, or by a pattern such as `"orders-*"`. Exactly one section applies to a topic, on top of
@@ -60,10 +68,16 @@ pub(crate) struct FileSection {
 }
 
 const FILE_KEYS: Keys = Keys {
-    known: &[&["format", "warehouse", "schemas", "sources", "defaults", "topics"]],
+    known: &[&[
+        "format",
+        "warehouse",
+        "schemas",
+        "sources",
+        "registries",
+        "defaults",
+        "topics",
+    ]],
     later: &[
-        ("registry", "a schema registry over HTTP"),
-        ("registries", "schema registries over HTTP"),
         ("catalog", "another catalog"),
         ("compaction", "maintenance"),
         ("maintenance", "maintenance"),
@@ -74,6 +88,10 @@ const FILE_KEYS: Keys = Keys {
         ("namespace", "[defaults] or [topics.NAME]"),
         ("source", "[defaults] or [topics.NAME]"),
         ("on_error", "[defaults] or [topics.NAME]"),
+        (
+            "registry",
+            "[defaults] or [topics.NAME]; the registry itself is [registries.NAME]",
+        ),
         ("topic", "[topics.NAME]"),
         ("arn", "[sources.NAME]"),
         ("bootstrap_servers", "[sources.NAME]"),
@@ -98,6 +116,11 @@ impl FileSection {
                 .sections("sources", &SOURCE_KEYS)
                 .into_iter()
                 .map(|(name, section)| (name, SourceSection::read(section)))
+                .collect(),
+            registries: section
+                .sections("registries", &REGISTRY_KEYS)
+                .into_iter()
+                .map(|(name, section)| (name, RegistrySection::read(section)))
                 .collect(),
             defaults: section
                 .section("defaults", &DEFAULTS_KEYS)
@@ -136,8 +159,12 @@ pub(crate) struct SourceSection {
 
 const SOURCE_KEYS: Keys = Keys {
     known: &[&["arn", "bootstrap_servers", "namespace"]],
-    later: &[("registry", "a schema registry per source")],
-    elsewhere: &[("table", "[topics.NAME]"), ("topics", "a section of its own")],
+    later: &[],
+    elsewhere: &[
+        ("table", "[topics.NAME]"),
+        ("topics", "a section of its own"),
+        ("registry", "[defaults] or [topics.NAME]"),
+    ],
 };
 
 impl SourceSection {
@@ -230,12 +257,25 @@ pub(crate) struct TopicKeys {
     /// The namespace (the Glue database) of the table.
     #[cfg_attr(test, schemars(regex(pattern = "^[a-z0-9_]{1,255}$"), extend("default" = "kafka")))]
     pub(crate) namespace: Read<String>,
-    /// How values are encoded. `auto` decides per record: Confluent's prefix means Avro, everything else is JSON.
+    /// How values are encoded: `avro`, `protobuf`, `json_schema` (JSON with a schema), `json` (without one: columns come
+    /// from what arrives), `raw` (one binary column), `string` (one string column). `auto` is decided by a topic's first
+    /// values and kept: values that name a schema are in its language, others are JSON.
     #[cfg_attr(test, schemars(extend("default" = "auto")))]
     pub(crate) format: Read<Format>,
-    /// Where the schema comes from. `auto` is what the format needs: `registry` for Avro, `infer` for JSON.
+    /// How a value names its schema: `confluent` (header or prefix), `glue`, `apicurio`, `lambda` (the event source
+    /// mapping's own registry client), `none`. `auto` takes what the value shows.
+    #[cfg_attr(test, schemars(extend("default" = "auto")))]
+    pub(crate) framing: Read<Framing>,
+    /// Where the schema comes from: `registry`, `infer`, `raw` (no schema); for values without a framing `file:PATH`,
+    /// relative to this file, or `subject:NAME@VERSION` (without a version: the latest). `auto` is what the format needs.
     #[cfg_attr(test, schemars(extend("default" = "auto")))]
     pub(crate) schema: Read<SchemaSource>,
+    /// The registry, by its name in `[registries]`. May be left out when there is only one.
+    #[cfg_attr(test, schemars(extend("examples" = ["main"])))]
+    pub(crate) registry: Read<String>,
+    /// The full name of the Protobuf message that values are, when their framing does not say.
+    #[cfg_attr(test, schemars(extend("examples" = ["shop.v1.Order"])))]
+    pub(crate) message: Read<String>,
     /// Kafka's own columns, beside `_kafka_partition`, `_kafka_offset`, `_kafka_timestamp` and `_kafka_epoch`,
     /// which every table has.
     pub(crate) kafka_columns: KafkaColumnsSection,
@@ -309,7 +349,10 @@ impl TopicKeys {
         "source",
         "namespace",
         "format",
+        "framing",
         "schema",
+        "registry",
+        "message",
         "kafka_columns",
         "column_case",
         "timestamps",
@@ -359,7 +402,10 @@ impl TopicKeys {
                 .read("namespace")
                 .filter(|name| check(section, name, is_safe_name)),
             format: section.read("format"),
+            framing: section.read("framing"),
             schema: section.read("schema"),
+            registry: section.read("registry"),
+            message: section.read("message"),
             kafka_columns: section
                 .section("kafka_columns", &KAFKA_COLUMNS_KEYS)
                 .map(KafkaColumnsSection::read)
@@ -533,7 +579,11 @@ impl RetentionSection {
     }
 }
 
-fn check<T>(section: &Section<'_>, read: &Located<T>, test: impl Fn(&T) -> Result<(), Problem>) -> bool {
+pub(crate) fn check<T>(
+    section: &Section<'_>,
+    read: &Located<T>,
+    test: impl Fn(&T) -> Result<(), Problem>,
+) -> bool {
     test(&read.value)
         .map_err(|problem| section.faults().add(&read.at, problem))
         .is_ok()
@@ -546,7 +596,12 @@ fn within(value: u32, min: u32, max: u32) -> Result<(), Problem> {
     Err(Problem::new(format!("{value} is not between {min} and {max}")))
 }
 
-fn read_duration(section: &Section<'_>, key: &'static str, min_ms: u64, max_ms: u64) -> Read<DurationMs> {
+pub(crate) fn read_duration(
+    section: &Section<'_>,
+    key: &'static str,
+    min_ms: u64,
+    max_ms: u64,
+) -> Read<DurationMs> {
     let fits = |duration: &DurationMs| {
         if (min_ms..=max_ms).contains(&duration.0) {
             return Ok(());

@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
 
-use frazil_core::{Error, ErrorKind, Result, SourceName, TableName, TopicName};
+use frazil_core::{Error, ErrorKind, RegistryName, Result, SourceName, TableName, TopicName};
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 use crate::duration::DurationMs;
+use crate::encoding::{Format, Framing, SchemaSource};
 use crate::fields::FieldSettings;
 use crate::instant::InstantRange;
 use crate::kafka_columns::KafkaColumns;
@@ -22,8 +23,17 @@ pub struct TopicSettings {
     pub table: TableName,
     /// How values are encoded.
     pub format: Format,
-    /// Where the schema of values comes from. Always fits `format`: registry for Avro, inference for JSON.
+    /// How a value names its schema. Never `auto` where it would be a guess.
+    #[serde(default)]
+    pub framing: Framing,
+    /// Where the schema of values comes from. Always fits `format`: never inference for Avro, or a registry for JSON.
     pub schema: SchemaSource,
+    /// Where schemas are looked up; `None`: in the directory that stands for a registry when none is configured.
+    #[serde(default)]
+    pub registry: Option<RegistryName>,
+    /// The full name of the Protobuf message that values are, when they do not say.
+    #[serde(default)]
+    pub message: Option<String>,
     /// Which of Kafka's own columns the table has.
     pub kafka_columns: KafkaColumns,
     /// How column names are written.
@@ -91,44 +101,6 @@ impl TopicSettings {
             .with_code("settings.hash_key_missing")
             .with_hint("set it where Frazil runs, to at least 16 bytes that nobody can guess")),
         }
-    }
-}
-
-choice! {
-    /// How the values of a topic are encoded.
-    pub enum Format {
-        /// Decided per record: Confluent's prefix means Avro, everything else is JSON.
-        #[default]
-        Auto = "auto",
-        /// Avro behind Confluent's prefix.
-        Avro = "avro",
-        /// One JSON object per record.
-        Json = "json",
-    }
-    later {
-        "protobuf": "Protobuf",
-        "json_schema": "JSON with a schema",
-        "raw": "undecoded values",
-        "string": "undecoded values",
-        "csv": "delimited text",
-    }
-}
-
-choice! {
-    /// Where the schema of a topic's values comes from.
-    pub enum SchemaSource {
-        /// As the format needs it: the registry for Avro, inference for JSON.
-        #[default]
-        Auto = "auto",
-        /// The schema registry, by the id in front of each value.
-        Registry = "registry",
-        /// From the records themselves.
-        Infer = "infer",
-    }
-    later {
-        "raw": "undecoded values",
-        "glue": "the Glue schema registry",
-        "confluent": "a Confluent schema registry over HTTP",
     }
 }
 

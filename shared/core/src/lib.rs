@@ -15,9 +15,11 @@ mod error;
 mod intervals;
 mod names;
 mod offsets;
+mod secret;
 
 pub use environment::{Clock, Entropy, Environment, TimestampMs};
 pub use error::{Error, ErrorKind, Result};
 pub use intervals::IntervalSet;
-pub use names::{NamespaceName, SafeNames, SourceName, TableName, TopicName, safe_name};
+pub use names::{NamespaceName, RegistryName, SafeNames, SourceName, TableName, TopicName, safe_name};
 pub use offsets::{Epoch, Offset, OffsetRange, Partition, SchemaId, TopicPartition};
+pub use secret::Secret;

@@ -51,6 +51,11 @@ name! {
     NamespaceName
 }
 
+name! {
+    /// A schema registry, by the name that the configuration gives it.
+    RegistryName
+}
+
 /// A table in a namespace, written `namespace.table`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

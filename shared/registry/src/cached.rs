@@ -2,23 +2,24 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use frazil_core::{Result, SchemaId};
+use frazil_core::Result;
+use frazil_kafka::wire::SchemaRef;
 use tokio::sync::OnceCell;
 
-use crate::{RegisteredSchema, SchemaRegistry};
+use crate::{SchemaRegistry, StoredSchema};
 
-/// Answers are kept for at most this many ids; the ids of wrong bytes are asked for too, but have no answer.
+/// Answers are kept for at most this many; the ids of wrong bytes are asked for too, but have no answer.
 const MAX_CACHED: usize = 10_000;
 
-/// Keeps every answer for the life of the process. Questions for one id that come at the same time are asked once.
-/// Errors are not kept.
+/// Keeps every answer for the life of the process, also those about references. Questions for one schema that come at
+/// the same time are asked once. Errors are not kept.
 #[derive(Debug)]
 pub struct CachedRegistry<R> {
     inner: R,
-    schemas: Mutex<HashMap<SchemaId, Answer>>,
+    schemas: Mutex<HashMap<SchemaRef, Answer>>,
 }
 
-type Answer = Arc<OnceCell<Arc<RegisteredSchema>>>;
+type Answer = Arc<OnceCell<Arc<StoredSchema>>>;
 
 impl<R> CachedRegistry<R> {
     /// Puts a cache before `inner`.
@@ -29,31 +30,34 @@ impl<R> CachedRegistry<R> {
         }
     }
 
-    fn answer(&self, id: SchemaId) -> Answer {
+    fn answer(&self, reference: &SchemaRef) -> Answer {
         let mut schemas = self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
-        if schemas.len() >= MAX_CACHED && !schemas.contains_key(&id) {
+        if let Some(answer) = schemas.get(reference) {
+            return answer.clone();
+        }
+        if schemas.len() >= MAX_CACHED {
             schemas.clear();
         }
-        schemas.entry(id).or_default().clone()
+        schemas.entry(reference.clone()).or_default().clone()
     }
 
-    fn forget(&self, id: SchemaId, answer: &Answer) {
+    fn forget(&self, reference: &SchemaRef, answer: &Answer) {
         let mut schemas = self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
         // The map's and ours: nobody else is asking.
         if !answer.initialized() && Arc::strong_count(answer) == 2 {
-            schemas.remove(&id);
+            schemas.remove(reference);
         }
     }
 }
 
 #[async_trait]
 impl<R: SchemaRegistry> SchemaRegistry for CachedRegistry<R> {
-    async fn schema(&self, id: SchemaId) -> Result<Arc<RegisteredSchema>> {
-        let answer = self.answer(id);
-        match answer.get_or_try_init(|| self.inner.schema(id)).await {
+    async fn stored(&self, reference: &SchemaRef) -> Result<Arc<StoredSchema>> {
+        let answer = self.answer(reference);
+        match answer.get_or_try_init(|| self.inner.stored(reference)).await {
             Ok(schema) => Ok(schema.clone()),
             Err(error) => {
-                self.forget(id, &answer);
+                self.forget(reference, &answer);
                 Err(error)
             }
         }
@@ -64,12 +68,14 @@ impl<R: SchemaRegistry> SchemaRegistry for CachedRegistry<R> {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use frazil_core::{Error, ErrorKind};
+    use frazil_core::{Error, ErrorKind, SchemaId};
+    use uuid::Uuid;
 
     use super::*;
-    use crate::SchemaKind;
+    use crate::{Reference, SchemaKind};
 
-    /// Fails the first `failures` times, and gives others a turn before it answers.
+    /// Fails the first `failures` times, and gives others a turn before it answers. Every schema but subjects needs
+    /// one subject.
     #[derive(Debug, Default)]
     struct Counting {
         asked: AtomicU32,
@@ -78,7 +84,7 @@ mod tests {
 
     #[async_trait]
     impl SchemaRegistry for Counting {
-        async fn schema(&self, id: SchemaId) -> Result<Arc<RegisteredSchema>> {
+        async fn stored(&self, reference: &SchemaRef) -> Result<Arc<StoredSchema>> {
             let asked = self.asked.fetch_add(1, Ordering::SeqCst);
             tokio::task::yield_now().await;
             if asked < self.failures {
@@ -88,10 +94,15 @@ mod tests {
                     "it answered 503",
                 ));
             }
-            Ok(Arc::new(RegisteredSchema {
-                id,
+            let common = Reference {
+                name: "common".to_owned(),
+                target: SchemaRef::version("common", 1),
+            };
+            let needs = !matches!(reference, SchemaRef::Subject { .. });
+            Ok(Arc::new(StoredSchema {
                 kind: SchemaKind::Avro,
-                text: id.to_string(),
+                text: reference.to_string(),
+                references: if needs { vec![common] } else { Vec::new() },
             }))
         }
     }
@@ -99,21 +110,24 @@ mod tests {
     #[tokio::test]
     async fn concurrent_questions_are_asked_once() {
         let registry = CachedRegistry::new(Arc::new(Counting::default()));
+        let (one, two) = (SchemaRef::Id(SchemaId(1)), SchemaRef::Guid(Uuid::from_u128(2)));
         let (a, b, c) = tokio::join!(
-            registry.schema(SchemaId(1)),
-            registry.schema(SchemaId(1)),
-            registry.schema(SchemaId(2))
+            registry.schema(&one),
+            registry.schema(&one),
+            registry.schema(&two)
         );
-        assert_eq!(
-            (
-                a.unwrap().text.as_str(),
-                b.unwrap().text.as_str(),
-                c.unwrap().text.as_str()
-            ),
-            ("1", "1", "2")
-        );
-        registry.schema(SchemaId(1)).await.unwrap();
-        assert_eq!(registry.inner.asked.load(Ordering::SeqCst), 2);
+        let common = vec![("common".to_owned(), "subject common, version 1".to_owned())];
+        for (found, text) in [
+            (a, "id 1"),
+            (b, "id 1"),
+            (c, "guid 00000000-0000-0000-0000-000000000002"),
+        ] {
+            let found = found.unwrap();
+            assert_eq!((found.text.as_str(), &found.references), (text, &common));
+        }
+        registry.schema(&one).await.unwrap();
+        // Two schemas, and the one that both need.
+        assert_eq!(registry.inner.asked.load(Ordering::SeqCst), 3);
     }
 
     #[tokio::test]
@@ -122,11 +136,12 @@ mod tests {
             failures: 1,
             ..Counting::default()
         });
+        let one = SchemaRef::Id(SchemaId(1));
         assert_eq!(
-            registry.schema(SchemaId(1)).await.unwrap_err().kind(),
+            registry.schema(&one).await.unwrap_err().kind(),
             ErrorKind::Unavailable
         );
         assert!(registry.schemas.lock().unwrap().is_empty());
-        assert_eq!(registry.schema(SchemaId(1)).await.unwrap().text, "1");
+        assert_eq!(registry.schema(&one).await.unwrap().text, "id 1");
     }
 }

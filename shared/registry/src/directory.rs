@@ -1,21 +1,21 @@
-use std::io::{self, ErrorKind as IoKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use frazil_core::{Error, ErrorKind, Result, SchemaId};
+use frazil_kafka::wire::{SchemaRef, SubjectVersion};
 use serde::Deserialize;
-use tokio::io::AsyncReadExt;
 
-use crate::{RegisteredSchema, SchemaKind, SchemaRegistry};
-
-/// A file in the directory may be this long: a registry's own limits are well below.
-pub const MAX_SCHEMA_FILE_BYTES: u64 = 1 << 20;
+use crate::files::{self, OPERATION};
+use crate::{SchemaKind, SchemaRegistry, StoredSchema, fault};
 
 /// A directory as a schema registry: for one machine, for tests and for topics whose registry is away.
 ///
 /// ```text
 /// <directory>/ids/7.avsc                  or .json (JSON Schema), or .proto
+/// <directory>/ids/7.references.json       [{"name": "money.proto", "subject": "money", "version": 1}]
+/// <directory>/guids/<guid>.avsc           by Confluent's GUID
+/// <directory>/versions/<uuid>.avsc        by Glue's schema version id
 /// <directory>/subjects/orders-value.json  {"versions": [{"version": 1, "id": 7}]}
 /// ```
 #[derive(Debug, Clone)]
@@ -25,11 +25,11 @@ pub struct DirectoryRegistry {
 
 #[derive(Deserialize)]
 struct Subject {
-    versions: Vec<SubjectVersion>,
+    versions: Vec<ListedVersion>,
 }
 
 #[derive(Deserialize)]
-struct SubjectVersion {
+struct ListedVersion {
     version: u32,
     id: SchemaId,
 }
@@ -42,12 +42,8 @@ impl DirectoryRegistry {
         }
     }
 
-    /// The id of a subject's version with the highest number; `None` if the directory has no such subject.
-    ///
-    /// # Errors
-    /// `Unavailable` if the directory cannot be read; `Invalid` if the subject's file is not one, or its name cannot
-    /// be a file's.
-    pub async fn latest(&self, subject: &str) -> Result<Option<SchemaId>> {
+    /// The id of a subject's version; `None` if the directory does not have it.
+    async fn id_of(&self, subject: &str, version: SubjectVersion) -> Result<Option<SchemaId>> {
         let operation = "look up the subject";
         // A subject is a topic's name with a suffix; this keeps it inside the directory.
         if subject.is_empty() || subject.starts_with('.') || subject.contains(['/', '\\', '\0']) {
@@ -58,7 +54,7 @@ impl DirectoryRegistry {
             ));
         }
         let path = self.directory.join("subjects").join(format!("{subject}.json"));
-        let Some(text) = self.read(operation, &path).await? else {
+        let Some(text) = self.explain(files::read(operation, &path).await)? else {
             return Ok(None);
         };
         let subject: Subject = serde_json::from_str(&text).map_err(|error| {
@@ -70,176 +66,105 @@ impl DirectoryRegistry {
             .with_hint(r#"the file should be like {"versions": [{"version": 1, "id": 7}]}"#)
             .with_source(error)
         })?;
-        Ok(subject
-            .versions
-            .into_iter()
-            .max_by_key(|version| version.version)
-            .map(|version| version.id))
+        let versions = subject.versions.into_iter();
+        let found = match version {
+            SubjectVersion::Latest => versions.max_by_key(|listed| listed.version),
+            SubjectVersion::Number(number) => versions.into_iter().find(|listed| listed.version == number),
+        };
+        Ok(found.map(|listed| listed.id))
     }
 
-    /// The file's text; `None` if there is no such file in a directory that can be read.
-    async fn read(&self, operation: &'static str, path: &Path) -> Result<Option<String>> {
-        let bytes = match bounded(path).await {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == IoKind::NotFound => {
-                // Not there, or is the whole directory away? Only the first is the record's fault.
-                let folder = path.parent().unwrap_or(&self.directory);
-                return match tokio::fs::read_dir(folder).await {
-                    Ok(_) => Ok(None),
-                    Err(error) => Err(self.unreadable(operation, folder, error)),
-                };
+    /// The schema in the first of the files `<folder>/<name>.<extension>`.
+    async fn find(&self, folder: &str, name: &str) -> Result<Option<StoredSchema>> {
+        let folder = self.directory.join(folder);
+        for kind in SchemaKind::ALL {
+            let path = folder.join(format!("{name}.{}", kind.extension()));
+            if let Some(schema) = self.explain(files::schema(kind, &path).await)? {
+                return Ok(Some(schema));
             }
-            Err(error) => return Err(self.unreadable(operation, path, error)),
-        };
-        if bytes.len() as u64 > MAX_SCHEMA_FILE_BYTES {
-            let message = format!("{} is longer than {MAX_SCHEMA_FILE_BYTES} bytes", path.display());
-            return Err(Error::new(ErrorKind::Invalid, operation, message));
         }
-        String::from_utf8(bytes).map(Some).map_err(|error| {
-            Error::new(
-                ErrorKind::Invalid,
-                operation,
-                format!("{} is not UTF-8", path.display()),
-            )
-            .with_source(error)
+        Ok(None)
+    }
+
+    fn explain<T>(&self, read: Result<T>) -> Result<T> {
+        read.map_err(|error| match error.kind() {
+            ErrorKind::Unavailable => {
+                error.with_hint(format!("check the schema directory {}", self.directory.display()))
+            }
+            _ => error,
         })
     }
-
-    fn unreadable(&self, operation: &'static str, path: &Path, error: io::Error) -> Error {
-        Error::new(
-            ErrorKind::Unavailable,
-            operation,
-            format!("{}: {error}", path.display()),
-        )
-        .with_code("registry.unavailable")
-        .with_hint(format!("check the schema directory {}", self.directory.display()))
-        .with_source(error)
-    }
-}
-
-async fn bounded(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = tokio::fs::File::open(path).await?;
-    file.take(MAX_SCHEMA_FILE_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .await?;
-    Ok(bytes)
 }
 
 #[async_trait]
 impl SchemaRegistry for DirectoryRegistry {
-    async fn schema(&self, id: SchemaId) -> Result<Arc<RegisteredSchema>> {
-        let operation = "look up the schema";
-        let ids = self.directory.join("ids");
-        for kind in SchemaKind::ALL {
-            let path = ids.join(format!("{id}.{}", kind.extension()));
-            if let Some(text) = self.read(operation, &path).await? {
-                return Ok(Arc::new(RegisteredSchema { id, kind, text }));
-            }
+    async fn stored(&self, reference: &SchemaRef) -> Result<Arc<StoredSchema>> {
+        let (folder, name) = match reference {
+            SchemaRef::Id(id) => ("ids", id.to_string()),
+            SchemaRef::Apicurio(id) => ("ids", id.to_string()),
+            SchemaRef::Guid(guid) => ("guids", guid.to_string()),
+            SchemaRef::GlueVersion(version) => ("versions", version.to_string()),
+            SchemaRef::Subject { subject, version } => match self.id_of(subject, *version).await? {
+                Some(id) => ("ids", id.to_string()),
+                None => return Err(self.unknown("subjects", subject, reference)),
+            },
+            SchemaRef::File(path) => return file(path, reference).await,
+        };
+        match self.find(folder, &name).await? {
+            Some(schema) => Ok(Arc::new(schema)),
+            None => Err(self.unknown(folder, &name, reference)),
         }
-        Err(Error::new(
-            ErrorKind::Poison,
-            operation,
-            format!("{} has no schema {id}", ids.display()),
+    }
+}
+
+impl DirectoryRegistry {
+    fn unknown(&self, folder: &str, name: &str, reference: &SchemaRef) -> Error {
+        let folder = self.directory.join(folder);
+        let add = match reference {
+            SchemaRef::Subject { .. } => format!("add it to {name}.json"),
+            _ => format!("add it as {name}.avsc"),
+        };
+        fault::unknown(reference, &folder.display().to_string())
+            .with_hint(format!("{add}, or check that the producer uses this registry"))
+    }
+}
+
+/// Schemas in files that the configuration names, and nothing else: for payloads without a framing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FileSchemas;
+
+#[async_trait]
+impl SchemaRegistry for FileSchemas {
+    async fn stored(&self, reference: &SchemaRef) -> Result<Arc<StoredSchema>> {
+        match reference {
+            SchemaRef::File(path) => file(path, reference).await,
+            _ => Err(fault::wrong_kind(reference, "a file")),
+        }
+    }
+}
+
+/// A file that the configuration, or a file beside it, names: when it is not there, no record is to blame.
+async fn file(path: &Path, reference: &SchemaRef) -> Result<Arc<StoredSchema>> {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let kind = SchemaKind::ALL
+        .into_iter()
+        .find(|kind| Some(kind.extension()) == extension);
+    let Some(kind) = kind else {
+        let message = format!("{} does not say its language", path.display());
+        return Err(Error::new(ErrorKind::Invalid, OPERATION, message)
+            .with_hint("name it .avsc (Avro), .json (JSON Schema) or .proto (Protobuf)"));
+    };
+    match files::schema(kind, path).await? {
+        Some(schema) => Ok(Arc::new(schema)),
+        None => Err(Error::new(
+            ErrorKind::Unavailable,
+            OPERATION,
+            format!("there is no {reference}"),
         )
-        .with_code("registry.unknown_schema")
-        .with_context("schema_id", id)
-        .with_hint(format!(
-            "add it as {id}.avsc, or check that the producer uses this registry"
-        )))
+        .with_code("registry.unavailable")
+        .with_hint("check the path; `file:` starts from the folder of frazil.toml")),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn registry(files: &[(&str, &[u8])]) -> (tempfile::TempDir, DirectoryRegistry) {
-        let folder = tempfile::tempdir().unwrap();
-        for (name, content) in files {
-            let path = folder.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, content).unwrap();
-        }
-        let registry = DirectoryRegistry::new(folder.path());
-        (folder, registry)
-    }
-
-    #[tokio::test]
-    async fn each_kind_is_found_by_its_extension() {
-        let (_folder, registry) = registry(&[
-            ("ids/1.avsc", b"\"int\""),
-            ("ids/2.json", b"{}"),
-            ("ids/3.proto", b"message M {}"),
-        ]);
-        for (id, kind, text) in [
-            (1, SchemaKind::Avro, "\"int\""),
-            (2, SchemaKind::Json, "{}"),
-            (3, SchemaKind::Protobuf, "message M {}"),
-        ] {
-            let found = registry.schema(SchemaId(id)).await.unwrap();
-            assert_eq!(
-                *found,
-                RegisteredSchema {
-                    id: SchemaId(id),
-                    kind,
-                    text: text.to_owned()
-                }
-            );
-        }
-    }
-
-    #[tokio::test]
-    async fn an_unknown_id_is_the_records_fault_and_an_absent_directory_is_not() {
-        let (folder, registry) = registry(&[("ids/1.avsc", b"\"int\"")]);
-        let error = registry.schema(SchemaId(4)).await.unwrap_err();
-        assert_eq!(
-            (error.kind(), error.code()),
-            (ErrorKind::Poison, Some("registry.unknown_schema"))
-        );
-
-        let elsewhere = folder.path().join("elsewhere");
-        let error = DirectoryRegistry::new(&elsewhere)
-            .schema(SchemaId(1))
-            .await
-            .unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable);
-        assert!(
-            error.to_string().contains(&elsewhere.display().to_string()),
-            "{error}"
-        );
-    }
-
-    #[tokio::test]
-    async fn what_cannot_be_used_is_refused() {
-        let long = vec![b' '; usize::try_from(MAX_SCHEMA_FILE_BYTES).unwrap() + 1];
-        let (_folder, registry) = registry(&[("ids/1.avsc", &long), ("ids/2.avsc", b"\xff")]);
-        for (id, reason) in [(1, "longer than 1048576 bytes"), (2, "not UTF-8")] {
-            let error = registry.schema(SchemaId(id)).await.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Invalid);
-            assert!(error.to_string().contains(reason), "{error}");
-        }
-    }
-
-    #[tokio::test]
-    async fn the_latest_version_has_the_highest_number() {
-        let (_folder, registry) = registry(&[
-            (
-                "subjects/orders-value.json",
-                br#"{"versions": [{"version": 2, "id": 5}, {"version": 1, "id": 9}]}"#,
-            ),
-            ("subjects/empty.json", br#"{"versions": []}"#),
-            ("subjects/broken.json", b"{"),
-        ]);
-        assert_eq!(registry.latest("orders-value").await.unwrap(), Some(SchemaId(5)));
-        assert_eq!(registry.latest("empty").await.unwrap(), None);
-        assert_eq!(registry.latest("absent").await.unwrap(), None);
-        for subject in ["broken", "../ids/1", ""] {
-            assert_eq!(
-                registry.latest(subject).await.unwrap_err().kind(),
-                ErrorKind::Invalid,
-                "{subject}"
-            );
-        }
-    }
-}
+mod tests;

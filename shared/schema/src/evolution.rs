@@ -6,7 +6,7 @@ use iceberg::spec::{
     ListType, MapType, NestedField, NestedFieldRef, PrimitiveType, Schema, StructType, Type,
 };
 
-use crate::{Column, ColumnType, FieldMap, FieldPath, KafkaColumns};
+use crate::{Column, ColumnType, FieldMap, FieldPath, KafkaColumns, MAX_NAME_BYTES};
 
 /// What a table's schema has to become before rows of the wanted columns can be written.
 #[derive(Debug, Clone, PartialEq)]
@@ -323,11 +323,20 @@ impl Evolver {
     }
 }
 
-/// The wanted name, or with the first suffix that is free. Names that differ in case only are equal to Athena.
+/// The wanted name, cut to what Glue can hold, or with the first suffix that is free. Names that differ in case only
+/// are equal to Athena.
 fn claim(names: &mut SafeNames, wanted: &str) -> String {
-    let claimed = names.claim(wanted.to_ascii_lowercase());
-    let suffix = claimed.get(wanted.len()..).unwrap_or_default();
-    format!("{wanted}{suffix}")
+    /// As long as `_4294967295`.
+    const MAX_SUFFIX_BYTES: usize = 11;
+    let cut = |len: usize| wanted.get(..len).unwrap_or(wanted);
+    for wanted in [cut(MAX_NAME_BYTES), cut(MAX_NAME_BYTES - MAX_SUFFIX_BYTES)] {
+        let claimed = names.claim(wanted.to_ascii_lowercase());
+        if claimed.len() <= MAX_NAME_BYTES {
+            let suffix = claimed.get(wanted.len()..).unwrap_or_default();
+            return format!("{wanted}{suffix}");
+        }
+    }
+    wanted.to_owned() // the second try always fits
 }
 
 fn doc(column: &Column, name: &str) -> Option<String> {

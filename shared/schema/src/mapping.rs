@@ -41,6 +41,17 @@ pub enum ColumnCase {
     Snake,
 }
 
+impl ColumnCase {
+    /// The column name of a field: safe for Glue and Athena.
+    pub fn name(self, source: &str) -> String {
+        match self {
+            Self::Lower => safe_name(source).to_ascii_lowercase(),
+            Self::Keep => safe_name(source),
+            Self::Snake => snake(source),
+        }
+    }
+}
+
 /// What the settings say about one field.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FieldMapping {
@@ -101,6 +112,34 @@ impl Mapping {
         Ok(Some(column))
     }
 
+    /// What the settings say about the field `source` below the fields `parent`.
+    pub fn field(&self, parent: &[&str], source: &str) -> Option<&FieldMapping> {
+        self.fields.get(&self.path(parent, source))
+    }
+
+    /// Checks the settings of a topic whose columns come from what arrives. JSON has neither dates nor integers of 32
+    /// bits: only the types that inference makes itself, and decimals, can be asked for.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the field.
+    pub fn check_inferred(&self) -> Result<()> {
+        use PrimitiveType as P;
+        for (path, field) in &self.fields {
+            match &field.data_type {
+                None | Some(P::Boolean | P::Long | P::Double | P::String | P::Decimal { .. }) => {}
+                Some(other) => {
+                    return Err(refused(format!(
+                        "field `{path}` of inferred JSON cannot be given the type {other}"
+                    ))
+                    .with_hint(
+                        "possible are boolean, long, double, decimal and string; a JSON Schema has more",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the field `source` below the fields `parent` has no column.
     pub fn excludes(&self, parent: &[&str], source: &str) -> bool {
         !self.fields.is_empty()
@@ -112,11 +151,7 @@ impl Mapping {
 
     /// The column name of a field: safe for Glue and Athena, in the case that the settings ask for.
     pub fn name(&self, source: &str) -> String {
-        match self.column_case {
-            ColumnCase::Lower => safe_name(source).to_ascii_lowercase(),
-            ColumnCase::Keep => safe_name(source),
-            ColumnCase::Snake => snake(source),
-        }
+        self.column_case.name(source)
     }
 
     /// The column type of an instant.

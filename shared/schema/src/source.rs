@@ -1,10 +1,14 @@
-use crate::{AvroSchema, Column};
+use crate::{AvroSchema, Column, JsonSchema, ProtobufSchema};
 
 /// A schema that has written records, ready to decode them: in whatever language, it asks for columns.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SourceSchema {
     /// Avro.
     Avro(AvroSchema),
+    /// JSON Schema.
+    Json(JsonSchema),
+    /// Protobuf.
+    Protobuf(ProtobufSchema),
 }
 
 impl SourceSchema {
@@ -12,6 +16,8 @@ impl SourceSchema {
     pub fn columns(&self) -> &[Column] {
         match self {
             Self::Avro(schema) => schema.columns(),
+            Self::Json(schema) => schema.columns(),
+            Self::Protobuf(schema) => schema.columns(),
         }
     }
 }

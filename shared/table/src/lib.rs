@@ -64,7 +64,7 @@ pub use state::{StateEntry, StateStore};
 pub use storage::{
     MAX_ATTRIBUTES_BYTES, ObjectHead, ObjectInfo, ObjectStorage, Page, check_attributes, list_all,
 };
-pub use topic_state::{Cause, STATE_FORMAT, SuspendedTopic, TopicState, ValueFormat};
+pub use topic_state::{Cause, STATE_FORMAT, SuspendedTopic, TopicState, ValueFormat, ValueFraming};
 pub use warehouse::{LoadedTable, Warehouse};
 
 #[cfg(feature = "conformance")]

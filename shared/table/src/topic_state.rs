@@ -42,6 +42,9 @@ pub struct TopicState {
     /// company in which it is delivered again.
     #[serde(default)]
     pub value_format: Option<ValueFormat>,
+    /// How the values that decided it name their schemas. Decided and kept together with `value_format`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_framing: Option<ValueFraming>,
     /// Whether resume asked the breaker to let the next trip pass.
     #[serde(default)]
     pub breaker_override: bool,
@@ -54,10 +57,25 @@ pub struct TopicState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueFormat {
-    /// Avro behind Confluent's prefix.
-    Avro,
+    /// In the language of the schema that each names. Once there was only one such language.
+    #[serde(alias = "avro")]
+    Registered,
     /// One JSON object per record.
     Json,
+}
+
+/// How a topic's values name their schemas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueFraming {
+    /// Confluent's header or prefix.
+    Confluent,
+    /// Glue's prefix.
+    Glue,
+    /// Lambda's registry client has taken the prefix off, and the event says the schema.
+    Lambda,
+    /// They do not.
+    None,
 }
 
 /// A suspension and its reason.
@@ -132,6 +150,7 @@ impl TopicState {
             tables: BTreeMap::new(),
             high_water: BTreeMap::new(),
             value_format: None,
+            value_framing: None,
             breaker_override: false,
             adoption: None,
         }

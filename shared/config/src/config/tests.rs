@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use frazil_core::{ErrorKind, SourceName, TableName, TopicName};
+use frazil_core::{ErrorKind, RegistryName, SourceName, TableName, TopicName};
 use proptest::prelude::*;
 
 use crate::{
-    Breaker, ColumnCase, Config, DurationMs, Format, Instant, InstantRange, KafkaColumns, OnError,
+    Breaker, ColumnCase, Config, DurationMs, Format, Framing, Instant, InstantRange, KafkaColumns, OnError,
     PartitionField, Retention, SchemaSource, SortField, TimeType, Timestamps, TopicSettings, Transform,
     UnknownFields,
 };
@@ -51,7 +51,10 @@ fn without_a_file_every_topic_has_a_table() {
         topic: TopicName::new("Web.Clicks-v1"),
         table: TableName::new("kafka", "web_clicks_v1").unwrap(),
         format: Format::Auto,
+        framing: Framing::Auto,
         schema: SchemaSource::Auto,
+        registry: None,
+        message: None,
         kafka_columns: KafkaColumns {
             key: true,
             headers: true,
@@ -102,6 +105,9 @@ fn every_key_is_heard() {
         schemas = "/srv/schemas"
         [sources.main]
         bootstrap_servers = ["b-1:9092"]
+        [registries.cloud]
+        kind = "confluent"
+        urls = ["https://registry.example.com"]
         [defaults]
         namespace = "raw"
         kafka_columns.topic = true
@@ -113,7 +119,9 @@ fn every_key_is_heard() {
         namespace = "sales"
         table = "all_orders"
         format = "avro"
+        framing = "confluent"
         schema = "registry"
+        registry = "cloud"
         kafka_columns = { key = false, timestamp_type = true }
         column_case = "snake"
         timestamps = "utc_naive"
@@ -144,7 +152,10 @@ fn every_key_is_heard() {
             topic: TopicName::new("orders"),
             table: TableName::new("sales", "all_orders").unwrap(),
             format: Format::Avro,
+            framing: Framing::Confluent,
             schema: SchemaSource::Registry,
+            registry: Some(RegistryName::new("cloud")),
+            message: None,
             kafka_columns: KafkaColumns {
                 key: false,
                 headers: true,
@@ -278,7 +289,7 @@ fn each_fault_names_the_thing_the_reason_and_the_way_out() {
         ),
         (
             "namespaces = \"x\"",
-            "1:1: namespaces: unknown key; known here: format, warehouse, schemas, sources, defaults, topics",
+            "1:1: namespaces: unknown key; known here: format, warehouse, schemas, sources, registries, defaults, topics",
         ),
         (
             "namespace = \"x\"",
@@ -321,8 +332,8 @@ fn each_fault_names_the_thing_the_reason_and_the_way_out() {
              switch columns off in kafka_columns",
         ),
         (
-            "[topics.a]\nformat = \"protobuf\"",
-            "2:1: topics.a.format: \"protobuf\" (Protobuf): this version does not have it yet; write \"auto\", \"avro\" or \"json\"",
+            "[topics.a]\nformat = \"csv\"",
+            "2:1: topics.a.format: \"csv\" (delimited text): this version does not have it yet; write \"auto\", \"avro\", \"json\", \"json_schema\", \"protobuf\", \"raw\" or \"string\"",
         ),
         (
             "[topics.a]\ncolumn_case = \"snak\"",
@@ -338,7 +349,7 @@ fn each_fault_names_the_thing_the_reason_and_the_way_out() {
         ),
         (
             "[topics.a]\nformat = \"json\"\nschema = \"registry\"",
-            "3:1: topics.a.schema: JSON with a schema from the registry: this version does not have it yet; use schema = \"infer\"",
+            "3:1: topics.a.schema: \"json\" is JSON without a schema; use format = \"json_schema\", or schema = \"infer\"",
         ),
         (
             "[topics.a]\nnamespace = \"Sales\"",
@@ -550,16 +561,105 @@ fn the_best_section_applies_on_top_of_the_defaults() {
 }
 
 #[test]
-fn format_and_schema_imply_each_other() {
-    for (keys, format, schema) in [
-        ("", Format::Auto, SchemaSource::Auto),
-        ("format = \"avro\"", Format::Avro, SchemaSource::Registry),
-        ("format = \"json\"", Format::Json, SchemaSource::Infer),
-        ("schema = \"registry\"", Format::Avro, SchemaSource::Registry),
-        ("schema = \"infer\"", Format::Json, SchemaSource::Infer),
+fn format_framing_and_schema_imply_each_other() {
+    use Format as F;
+    use Framing as W;
+    use SchemaSource as S;
+    let file = || S::File("orders.proto".to_owned());
+    let subject = || S::Subject("orders-value".to_owned(), Some(3));
+    for (keys, format, framing, schema) in [
+        ("", F::Auto, W::Auto, S::Auto),
+        ("format = \"avro\"", F::Avro, W::Auto, S::Registry),
+        (
+            "format = \"protobuf\"\nframing = \"glue\"",
+            F::Protobuf,
+            W::Glue,
+            S::Registry,
+        ),
+        ("format = \"json\"", F::Json, W::Auto, S::Infer),
+        ("format = \"json_schema\"", F::JsonSchema, W::Auto, S::Registry),
+        ("format = \"raw\"", F::Raw, W::None, S::Raw),
+        (
+            "format = \"string\"\nframing = \"confluent\"",
+            F::String,
+            W::Confluent,
+            S::Raw,
+        ),
+        ("format = \"json\"\nschema = \"raw\"", F::String, W::None, S::Raw),
+        ("schema = \"registry\"", F::Auto, W::Auto, S::Registry),
+        ("schema = \"infer\"", F::Json, W::Auto, S::Infer),
+        ("schema = \"raw\"", F::Raw, W::None, S::Raw),
+        ("framing = \"lambda\"", F::Auto, W::Lambda, S::Registry),
+        ("framing = \"none\"", F::Json, W::None, S::Infer),
+        (
+            "schema = \"file:orders.proto\"\nmessage = \"Order\"",
+            F::Auto,
+            W::None,
+            file(),
+        ),
+        (
+            "format = \"protobuf\"\nframing = \"none\"\nschema = \"file:orders.proto\"",
+            F::Protobuf,
+            W::None,
+            file(),
+        ),
+        (
+            "format = \"avro\"\nschema = \"subject:orders-value@3\"",
+            F::Avro,
+            W::None,
+            subject(),
+        ),
     ] {
         let settings = topic(&parse(&format!("[topics.a]\n{keys}")), "a");
-        assert_eq!((settings.format, settings.schema), (format, schema), "{keys}");
+        let found = (settings.format, settings.framing, settings.schema);
+        assert_eq!(found, (format, framing, schema), "{keys}");
+    }
+}
+
+#[test]
+fn encodings_that_contradict_themselves_are_refused() {
+    for (keys, fault) in [
+        (
+            "format = \"avro\"\nframing = \"none\"",
+            "3:1: topics.a.framing: without a framing no record names its schema; name it: schema = \"file:PATH\" or \
+             \"subject:NAME@VERSION\"",
+        ),
+        (
+            "framing = \"glue\"\nschema = \"file:a.avsc\"",
+            "3:1: topics.a.schema: with framing = \"glue\" each record names its schema, and schema names another; \
+             remove one of them; framing = \"none\" is for values without a framing",
+        ),
+        (
+            "format = \"protobuf\"\nschema = \"file:a.avsc\"",
+            "3:1: topics.a.schema: format = \"protobuf\" needs a schema in a .proto file; name another file, or remove \
+             format",
+        ),
+        (
+            "format = \"protobuf\"\nschema = \"infer\"",
+            "3:1: topics.a.schema: Protobuf cannot be read without its schema; use schema = \"registry\"",
+        ),
+        (
+            "format = \"raw\"\nschema = \"registry\"",
+            "3:1: topics.a.schema: format = \"raw\" has no schema; remove schema, or name the format of the values",
+        ),
+        (
+            "format = \"avro\"\nmessage = \"Order\"",
+            "3:1: topics.a.message: only Protobuf has messages to choose from; remove it, or use format = \"protobuf\"",
+        ),
+        (
+            "schema = \"file:a.txt\"",
+            "2:1: topics.a.schema: \"a.txt\" does not say its language; name it .avsc (Avro), .json (JSON Schema) or \
+             .proto (Protobuf)",
+        ),
+        (
+            "schema = \"glue\"",
+            "2:1: topics.a.schema: \"glue\" is a framing, or the kind of a registry; write framing = \"glue\", or \
+             registry = \"NAME\"",
+        ),
+    ] {
+        let text = format!("[topics.a]\n{keys}");
+        let faults = Config::parse(&text, Path::new("f")).unwrap_err();
+        assert_eq!(faults.to_string(), format!("f:{fault}"), "{keys}");
     }
 }
 
@@ -657,7 +757,13 @@ fn nearly() -> impl Strategy<Value = String> {
             "[topics.a]",
             "topics",
             "format",
+            "framing",
             "schema",
+            "registry",
+            "[registries.r]",
+            "kind",
+            "urls",
+            "password_env",
             "partition_by",
             "sort_by",
             "event_time",
@@ -691,6 +797,9 @@ fn nearly() -> impl Strategy<Value = String> {
             "[0000-01-01, 9999-12-31]",
             "[\"now-1d\", \"now+106751991167d\"]",
             "\"a\"",
+            "\"confluent\"",
+            "\"none\"",
+            "\"file:a.avsc\"",
             "nan",
             "\"1d\"",
             "\"*\"",

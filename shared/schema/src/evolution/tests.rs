@@ -4,6 +4,10 @@ use std::collections::HashMap as Properties;
 use super::*;
 use crate::AvroSchema;
 
+mod changes;
+
+use changes::record;
+
 /// A table, as evolution sees it.
 #[derive(Debug, Clone)]
 struct Table {
@@ -75,12 +79,16 @@ impl Table {
 }
 
 fn avro(fields: &str) -> AvroSchema {
+    AvroSchema::parse(&avro_text(fields)).unwrap()
+}
+
+fn avro_text(fields: &str) -> String {
     let fields: Vec<String> = fields
         .split(';')
         .filter(|field| !field.trim().is_empty())
         .map(|field| {
             let (name, data_type) = field.trim().split_once(' ').unwrap();
-            let data_type = if data_type.starts_with(['{', '[']) {
+            let data_type = if data_type.starts_with(['{', '[', '"']) {
                 data_type.to_owned()
             } else {
                 format!("\"{data_type}\"")
@@ -88,11 +96,10 @@ fn avro(fields: &str) -> AvroSchema {
             format!(r#"{{"name": "{name}", "type": {data_type}}}"#)
         })
         .collect();
-    AvroSchema::parse(&format!(
+    format!(
         r#"{{"type": "record", "name": "R", "fields": [{}]}}"#,
         fields.join(", ")
-    ))
-    .unwrap()
+    )
 }
 
 const NESTED: &str = r#"id string; Price double;
@@ -306,12 +313,154 @@ fn a_column_dropped_by_another_engine_comes_back_under_a_new_id() {
 }
 
 #[test]
+fn nested_columns_renamed_or_dropped_by_another_engine_behave_the_same() {
+    let items = |fields: &str| format!(r#"items {{"type": "array", "items": {}}}"#, record(fields));
+    let inner = |table: &Table| {
+        let schema = table.schema.as_ref().unwrap();
+        let Type::List(list) = schema.as_struct().fields()[0].field_type.as_ref() else {
+            panic!("no list")
+        };
+        let Type::Struct(inner) = list.element_field.field_type.as_ref() else {
+            panic!("no struct")
+        };
+        let shown = inner.fields().iter();
+        shown
+            .map(|field| format!("{} {}", field.id, field.name))
+            .collect::<Vec<_>>()
+    };
+    let edit = |table: &mut Table, edit: &dyn Fn(&mut Vec<NestedFieldRef>)| {
+        table.edit(|fields| {
+            let Type::List(list) = fields[0].field_type.as_ref() else {
+                panic!("no list")
+            };
+            let Type::Struct(inner) = list.element_field.field_type.as_ref() else {
+                panic!("no struct")
+            };
+            let mut inner = inner.fields().to_vec();
+            edit(&mut inner);
+            let element =
+                NestedField::list_element(list.element_field.id, Type::Struct(StructType::new(inner)), false);
+            *fields[0].field_type = Type::List(ListType::new(Arc::new(element)));
+        });
+    };
+    let mut table = Table::of(&items("p int, q int"));
+    assert_eq!(inner(&table), ["10 p", "11 q"]);
+    edit(&mut table, &|inner| {
+        let mut renamed = NestedField::clone(&inner[0]);
+        renamed.name = "price".to_owned();
+        inner[0] = Arc::new(renamed);
+        inner.remove(1);
+    });
+    assert_eq!(inner(&table), ["10 price"]);
+    let change = table.apply(&items("p int, q int"));
+    assert_eq!(change.added, ["/items/[]/q"]);
+    assert_eq!(inner(&table).len(), 2);
+    assert_eq!(inner(&table)[0], "10 price");
+    assert!(
+        inner(&table)[1].ends_with(" q") && inner(&table)[1] != "11 q",
+        "{:?}",
+        inner(&table)
+    );
+    // A whole column that comes back has nothing of the old one.
+    table.edit(|fields| {
+        fields.remove(0);
+    });
+    let last = table.last_column_id;
+    let change = table.apply(&items("p string"));
+    assert!(
+        change
+            .fields
+            .get(&FieldPath::value().field("items", None))
+            .unwrap()
+            > last
+    );
+}
+
+#[test]
 fn names_that_become_equal_get_suffixes_that_stay() {
     let mut table = Table::of("Id int; id int");
     assert_eq!(table.columns(), ["1 id int", "2 id_2 int"]);
     assert_eq!(table.evolve(&["id int; Id int"]).unwrap(), Evolution::Unchanged);
     table.apply("ID string");
     assert_eq!(table.columns(), ["1 id int", "2 id_2 int", "13 id_3 string"]);
+    let doc = |id| {
+        table
+            .schema
+            .as_ref()
+            .unwrap()
+            .field_by_id(id)
+            .unwrap()
+            .doc
+            .clone()
+    };
+    assert_eq!(doc(1).as_deref(), Some("`Id` in the source"));
+    assert_eq!(doc(13).as_deref(), Some("`ID` in the source"));
+}
+
+#[test]
+fn names_that_differ_in_case_only_are_equal_whatever_the_case_that_is_kept() {
+    let keep = |fields: &str| {
+        let text = avro_text(fields);
+        let mapping = crate::Mapping {
+            column_case: crate::ColumnCase::Keep,
+            ..crate::Mapping::default()
+        };
+        AvroSchema::compile(&text, &[], &mapping).unwrap()
+    };
+    let schema = keep("orderId int; orderID int; a-b int; a_b int; A_B int");
+    let evolution = evolve(
+        None,
+        0,
+        &FieldMap::default(),
+        &[schema.columns()],
+        &KafkaColumns::default(),
+    );
+    let Evolution::Changed(change) = evolution.unwrap() else {
+        panic!("a new table")
+    };
+    let names: Vec<&str> = change.schema.as_struct().fields()[..5]
+        .iter()
+        .map(|field| field.name.as_str())
+        .collect();
+    assert_eq!(names, ["orderId", "orderID_2", "a_b", "a_b_2", "A_B_3"]);
+    let long = "N".repeat(300);
+    let schema = keep(&format!(
+        "{long} int; {long}x int; {long}y int; {} int",
+        "N".repeat(254)
+    ));
+    let evolution = evolve(
+        None,
+        0,
+        &FieldMap::default(),
+        &[schema.columns()],
+        &KafkaColumns::default(),
+    );
+    let Evolution::Changed(change) = evolution.unwrap() else {
+        panic!("a new table")
+    };
+    let names: Vec<String> = change.schema.as_struct().fields()[..4]
+        .iter()
+        .map(|field| field.name.clone())
+        .collect();
+    let cut = "N".repeat(244);
+    assert_eq!(
+        names,
+        ["N".repeat(255), cut.clone(), format!("{cut}_2"), "N".repeat(254)]
+    );
+    assert_eq!(
+        crate::check_limits(&change.schema).len(),
+        3,
+        "only comments that are too long"
+    );
+    let clash = keep("_KAFKA_OFFSET long");
+    let evolution = evolve(
+        None,
+        0,
+        &FieldMap::default(),
+        &[clash.columns()],
+        &KafkaColumns::default(),
+    );
+    assert_eq!(evolution.unwrap_err().code(), Some("schema.column_clash"));
 }
 
 #[test]

@@ -1,0 +1,66 @@
+//! The answers of Confluent's API: “Schema Registry API Reference”, `GET /schemas/ids/{id}`, `/schemas/guids/{guid}`,
+//! `/subjects/{subject}/versions/{version}`, and Errors.
+
+use frazil_core::{Error, ErrorKind, Result};
+use frazil_kafka::wire::SchemaRef;
+use serde::Deserialize;
+
+use crate::{Reference, SchemaKind, StoredSchema};
+
+/// Subject, version and schema not found.
+const NOT_FOUND: std::ops::RangeInclusive<u32> = 40_401..=40_403;
+
+/// What the answers have in common: the rest is not asked for.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Schema {
+    schema: String,
+    /// Not there: Avro.
+    schema_type: Option<String>,
+    references: Option<Vec<SchemaReference>>,
+}
+
+#[derive(Deserialize)]
+struct SchemaReference {
+    name: String,
+    subject: String,
+    version: u32,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    error_code: u32,
+}
+
+/// The schema in the body of a 200; `None` if it is none.
+pub(super) fn schema(reference: &SchemaRef, body: &[u8]) -> Option<Result<StoredSchema>> {
+    let answer: Schema = serde_json::from_slice(body).ok()?;
+    let name = answer.schema_type.as_deref().unwrap_or("AVRO");
+    let Some(kind) = SchemaKind::from_name(name) else {
+        let shown: String = name.chars().take(64).collect();
+        return Some(Err(Error::new(
+            ErrorKind::Invalid,
+            "use the schema of the registry",
+            format!("its type is {shown:?}, and AVRO, JSON and PROTOBUF are known"),
+        )
+        .with_context("schema", reference)
+        .with_code("registry.unsupported_format")));
+    };
+    let references = answer.references.unwrap_or_default();
+    Some(Ok(StoredSchema {
+        kind,
+        text: answer.schema,
+        references: references
+            .into_iter()
+            .map(|reference| Reference {
+                name: reference.name,
+                target: SchemaRef::version(reference.subject, reference.version),
+            })
+            .collect(),
+    }))
+}
+
+/// Whether the body of a 404 says that the schema is not there, and not only that the address is wrong.
+pub(super) fn is_not_found(body: &[u8]) -> bool {
+    serde_json::from_slice::<Refusal>(body).is_ok_and(|refusal| NOT_FOUND.contains(&refusal.error_code))
+}

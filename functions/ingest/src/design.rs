@@ -68,36 +68,16 @@ pub(crate) fn mapping(settings: &TopicSettings) -> Result<Mapping> {
         fields.insert(path.clone(), field);
     }
     Ok(Mapping {
-        column_case: column_case(settings),
+        column_case: match settings.column_case {
+            ConfiguredCase::Lower => ColumnCase::Lower,
+            ConfiguredCase::Keep => ColumnCase::Keep,
+            ConfiguredCase::Snake => ColumnCase::Snake,
+        },
         utc_naive: settings.timestamps == Timestamps::UtcNaive,
         native_time: settings.time_type == TimeType::Time,
         oneof_case: settings.oneof_case,
         fields,
     })
-}
-
-pub(crate) fn column_case(settings: &TopicSettings) -> ColumnCase {
-    match settings.column_case {
-        ConfiguredCase::Lower => ColumnCase::Lower,
-        ConfiguredCase::Keep => ColumnCase::Keep,
-        ConfiguredCase::Snake => ColumnCase::Snake,
-    }
-}
-
-/// Refuses settings of fields where columns are inferred: nobody may believe that a field is excluded or hashed whose
-/// values go wherever they fit.
-pub(crate) fn check_inferred(settings: &TopicSettings) -> Result<()> {
-    let Some(path) = settings.fields.keys().next() else {
-        return Ok(());
-    };
-    Err(Error::new(
-        ErrorKind::Invalid,
-        "use the topic's settings",
-        format!("field `{path}` has settings, and the topic's values are JSON without a schema"),
-    )
-    .with_context("topic", &settings.topic)
-    .with_code("settings.need_a_schema")
-    .with_hint("give the values a schema, or remove the settings of their fields"))
 }
 
 /// The secret of the topic's hashed fields, if it has any.
@@ -202,14 +182,6 @@ mod tests {
             .into(),
         };
         assert_eq!(mapping(&settings).unwrap(), expected);
-    }
-
-    #[test]
-    fn fields_of_inferred_json_have_no_settings() {
-        check_inferred(&settings("column_case = \"snake\"")).unwrap();
-        let error = check_inferred(&settings("fields.a.exclude = true")).unwrap_err();
-        assert_eq!(error.code(), Some("settings.need_a_schema"));
-        assert!(error.message().contains("`a`"), "{error}");
     }
 
     /// Every type that the configuration accepts is one of Iceberg.

@@ -10,7 +10,7 @@ use frazil_config::{Config, Format, OnError, TopicSettings};
 use frazil_core::{Error, ErrorKind, Offset, Partition, Result, TopicName, TopicPartition};
 use frazil_kafka::{EventBuffer, Origin, PartitionBatch, Record};
 use frazil_registry::SchemaRegistry;
-use frazil_schema::{Column, FieldMap};
+use frazil_schema::{Column, FieldMap, Mapping};
 use frazil_table::plan::SuspendCause;
 use frazil_table::{
     Cause, Ensured, EventSink, FileSettings, LogName, ParkedEvent, StageRequest, TopicState, ValueFormat,
@@ -21,9 +21,7 @@ use iceberg::spec::Schema;
 use crate::breaker::Breaker;
 use crate::claims::{claims, dead_letter};
 use crate::decode::{Schemas, frame, prevailing_format, schema_ids};
-use crate::design::{
-    check_frozen, check_inferred, column_case, hash_key, kafka_columns, mapping, table_design,
-};
+use crate::design::{check_frozen, hash_key, kafka_columns, mapping, table_design};
 use crate::report::{Failure, IngestReport, TopicOutcome, TopicReport};
 
 /// How the function behaves beside its configuration.
@@ -150,13 +148,11 @@ impl Ingest {
         }
         let records = topic.records();
         let format = self.value_format(topic).await?;
-        if format == ValueFormat::Json && records.iter().any(|(_, record)| record.value.is_some()) {
-            check_inferred(&topic.settings)?;
-        }
         let ids = schema_ids(&topic.batches, format);
-        let schemas = self.schemas.resolve(ids, &mapping(&topic.settings)?).await?;
+        let mapping = mapping(&topic.settings)?;
+        let schemas = self.schemas.resolve(ids, &mapping).await?;
         let framed = frame(&records, format, &schemas);
-        let options = topic.decode_options(self.warehouse.environment.now())?;
+        let options = topic.decode_options(self.warehouse.environment.now(), &mapping)?;
         let mut prepared = prepare(&framed.encoded, options)?;
 
         let mut unreadable: BTreeMap<usize, &Error> = framed
@@ -487,7 +483,11 @@ impl<'a> TopicEvent<'a> {
         self.batches.iter().flat_map(of).collect()
     }
 
-    fn decode_options(&self, now: frazil_core::TimestampMs) -> Result<DecodeOptions> {
+    fn decode_options<'m>(
+        &self,
+        now: frazil_core::TimestampMs,
+        mapping: &'m Mapping,
+    ) -> Result<DecodeOptions<'m>> {
         let (first_micros, last_micros) = self.settings.timestamp_range.micros(now);
         Ok(DecodeOptions {
             timestamp_range: TimestampRange {
@@ -495,8 +495,9 @@ impl<'a> TopicEvent<'a> {
                 last_micros,
             },
             max_columns: self.settings.max_columns as usize,
-            column_case: column_case(&self.settings),
             hash_key: hash_key(&self.settings)?,
+            mapping,
+            ..DecodeOptions::default()
         })
     }
 

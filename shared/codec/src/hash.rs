@@ -90,6 +90,17 @@ pub(crate) fn hash(array: &ArrayRef, key: &HashKey) -> std::result::Result<Strin
     )
 }
 
+/// The same of one text.
+pub(crate) fn hash_text(text: &[u8], key: &HashKey) -> String {
+    // Keys have the size of a block, which HMAC always takes.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&key.0) else {
+        return String::new();
+    };
+    mac.update(text);
+    let digest = mac.finalize().into_bytes();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn value_bytes(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> std::result::Result<(), ArrowError> {
     match array.data_type() {
         DataType::Utf8 => out.extend_from_slice(array.as_string::<i32>().value(row).as_bytes()),

@@ -1,8 +1,18 @@
 use frazil_schema::{JsonScalar, JsonShape};
 
+use crate::fault::Fault;
+
+mod calendar;
+mod concealed;
+mod cursor;
+mod decode;
 mod fill;
+mod number;
+mod scalar;
 mod tape;
 
+pub(crate) use concealed::Concealed;
+pub(crate) use decode::JsonPlan;
 pub(crate) use fill::ObjectPlan;
 pub(crate) use tape::{Node, Tape};
 
@@ -29,6 +39,17 @@ fn shape_scalar(node: Node<'_>, shape: &mut JsonShape) {
     if let Some(scalar) = scalar(node) {
         shape.see_scalar(scalar);
     }
+    match node {
+        Node::Integer(value) => {
+            let whole = value.unsigned_abs().checked_ilog10().map_or(0, |log| log + 1);
+            shape.see_digits(whole, 0);
+        }
+        Node::Number(text) => {
+            let (whole, fraction) = number::digits(text);
+            shape.see_digits(whole, fraction);
+        }
+        _ => {}
+    }
 }
 
 /// What kind of scalar a node is; `None` for null, objects and arrays.
@@ -47,6 +68,13 @@ pub(crate) fn scalar(node: Node<'_>) -> Option<JsonScalar> {
         Node::Text(_) | Node::Escaped(_) => JsonScalar::String,
         Node::Null | Node::Object { .. } | Node::Array { .. } => return None,
     })
+}
+
+/// A record that is a scalar or a list where fields are wanted.
+#[cold]
+pub(crate) fn not_an_object() -> Box<Fault> {
+    Fault::new("json.not_an_object", "the JSON value is not an object")
+        .with_hint("only an object's fields can become columns")
 }
 
 fn is_integer(text: &str) -> bool {

@@ -56,5 +56,5 @@ mod text;
 pub use batch::TargetTable;
 pub use hash::HashKey;
 pub use instant::TimestampRange;
-pub use prepared::{DecodeOptions, PoisonRecord, Prepared, prepare};
+pub use prepared::{DecodeOptions, PoisonRecord, Prepared, RawColumn, UnknownFields, prepare};
 pub use record::{EncodedRecord, Payload};

@@ -1,37 +1,77 @@
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
 use frazil_core::{Error, ErrorKind, Result};
-use frazil_schema::{Column, ColumnCase, FieldMap, JsonShape, MAX_COLUMNS, SourceSchema};
+use frazil_schema::{
+    Column, ColumnCase, ColumnType, FieldMap, JsonShape, MAX_COLUMNS, Mapping, SourceSchema,
+};
 use iceberg::spec::Schema;
 
-use crate::builder::Builder;
-use crate::decoder::Plan;
-use crate::fault::{Decoded, Fault};
-use crate::json::{self, ObjectPlan, Tape};
+use crate::builder::{Builder, Values};
+use crate::decoder::{Context, Plan};
+use crate::fault::Decoded;
+use crate::json::{self, Concealed, ObjectPlan, Tape};
 use crate::{EncodedRecord, HashKey, Payload, TimestampRange};
 
 /// What decoding depends on besides the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DecodeOptions {
+pub struct DecodeOptions<'a> {
     /// Which instants are believed.
     pub timestamp_range: TimestampRange,
     /// How many value columns inferred JSON may give a table.
     pub max_columns: usize,
-    /// How inferred columns are named; a schema's are named when it is compiled.
-    pub column_case: ColumnCase,
     /// The key of hashed columns, for topics whose settings hash a field.
     pub hash_key: Option<HashKey>,
+    /// The settings of a topic whose columns come from what arrives. A schema has them in it.
+    pub mapping: &'a Mapping,
+    /// What becomes of fields that a record has and its schema does not.
+    pub unknown_fields: UnknownFields,
+    /// The column of records without a format.
+    pub raw: RawColumn,
 }
 
-impl Default for DecodeOptions {
+/// What becomes of fields that a record has and its schema does not. Inferred JSON has no schema: it keeps all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UnknownFields {
+    /// They are counted.
+    #[default]
+    Count,
+    /// They are counted, and the JSON text of those at the top is kept in `_kafka_unknown_fields`.
+    Collect,
+    /// The record is poison.
+    Fail,
+}
+
+/// The type of the one column, `value`, of records without a format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RawColumn {
+    /// The bytes.
+    #[default]
+    Binary,
+    /// The bytes as text; what is not UTF-8 is poison.
+    String,
+}
+
+/// No settings.
+static UNMAPPED: Mapping = Mapping {
+    column_case: ColumnCase::Lower,
+    utc_naive: false,
+    native_time: false,
+    oneof_case: false,
+    fields: BTreeMap::new(),
+};
+
+impl Default for DecodeOptions<'_> {
     fn default() -> Self {
         Self {
             timestamp_range: TimestampRange::default(),
             max_columns: MAX_COLUMNS,
-            column_case: ColumnCase::default(),
             hash_key: None,
+            mapping: &UNMAPPED,
+            unknown_fields: UnknownFields::default(),
+            raw: RawColumn::default(),
         }
     }
 }
@@ -50,10 +90,11 @@ pub struct PoisonRecord {
 #[derive(Debug)]
 pub struct Prepared<'a> {
     pub(crate) records: &'a [EncodedRecord<'a>],
-    pub(crate) options: DecodeOptions,
+    pub(crate) options: DecodeOptions<'a>,
     pub(crate) writers: Vec<Writer<'a>>,
     pub(crate) rows: Vec<Row>,
     poison: Vec<PoisonRecord>,
+    unknown_fields: u64,
 }
 
 /// Where a good record's value is.
@@ -68,7 +109,7 @@ pub(crate) struct Row {
 #[derive(Debug)]
 pub(crate) enum Writer<'a> {
     Encoded {
-        schema: &'a SourceSchema,
+        columns: Cow<'a, [Column]>,
         arrays: Vec<ArrayRef>,
         len: usize,
     },
@@ -86,19 +127,23 @@ pub(crate) enum Writer<'a> {
 /// A record that cannot be decoded is poison and leaves its neighbours alone. Cost: O(bytes).
 ///
 /// # Errors
-/// `Invalid` if a column is hashed and the options have no key, else `Internal` only. What is wrong with a record is
+/// `Invalid` if a column is hashed and the options have no key, or if the settings ask inferred JSON for what it cannot
+/// be; else `Internal` only. What is wrong with a record is
 /// in [`Prepared::poison`].
-pub fn prepare<'a>(records: &'a [EncodedRecord<'a>], options: DecodeOptions) -> Result<Prepared<'a>> {
+pub fn prepare<'a>(records: &'a [EncodedRecord<'a>], options: DecodeOptions<'a>) -> Result<Prepared<'a>> {
+    if records
+        .iter()
+        .any(|record| matches!(record.payload, Payload::Json(_)))
+    {
+        options.mapping.check_inferred()?;
+    }
     let mut decoders: Vec<Decoder<'a>> = Vec::new();
     let mut rows = Vec::with_capacity(records.len());
     let mut poison = Vec::new();
     for (index, record) in records.iter().enumerate() {
         let decoded = timestamp(record, &options.timestamp_range).and_then(|()| {
-            let writer = decoder_of(&mut decoders, records, index);
-            Ok((
-                writer,
-                decoders[writer].push(record.payload, &options.timestamp_range)?,
-            ))
+            let writer = decoder_of(&mut decoders, records, index, options);
+            Ok((writer, decoders[writer].push(record.payload)?))
         });
         match decoded {
             Ok((writer, row)) => rows.push(Row {
@@ -120,6 +165,7 @@ pub fn prepare<'a>(records: &'a [EncodedRecord<'a>], options: DecodeOptions) -> 
         )
         .with_code("settings.hash_key_missing"));
     }
+    let unknown_fields = decoders.iter().map(Decoder::unknown_fields).sum();
     let writers = decoders
         .into_iter()
         .map(|decoder| decoder.finish(options.hash_key.as_ref()))
@@ -131,6 +177,7 @@ pub fn prepare<'a>(records: &'a [EncodedRecord<'a>], options: DecodeOptions) -> 
         writers,
         rows,
         poison,
+        unknown_fields,
     })
 }
 
@@ -142,11 +189,9 @@ impl<'a> Prepared<'a> {
         self.writers
             .iter()
             .map(|writer| match writer {
-                Writer::Encoded { schema, .. } => Cow::Borrowed(schema.columns()),
+                Writer::Encoded { columns, .. } => columns.clone(),
                 Writer::Json { shape, .. } => {
-                    let mut columns = shape.columns(table, max_columns);
-                    self.options.column_case.rename(&mut columns);
-                    Cow::Owned(columns)
+                    Cow::Owned(shape.columns(table, max_columns, self.options.mapping))
                 }
                 Writer::Nothing { .. } => Cow::Borrowed(&[][..]),
             })
@@ -161,6 +206,11 @@ impl<'a> Prepared<'a> {
     /// Hands the records that cannot be read over, for a caller that goes on with the others.
     pub fn take_poison(&mut self) -> Vec<PoisonRecord> {
         std::mem::take(&mut self.poison)
+    }
+
+    /// How many fields the records have that their schemas do not.
+    pub fn unknown_fields(&self) -> u64 {
+        self.unknown_fields
     }
 
     /// The indexes of the records that the batch has, in the order of its rows.
@@ -228,14 +278,10 @@ pub(crate) fn fill_json(
 }
 
 enum Decoder<'a> {
-    Encoded {
-        schema: &'a SourceSchema,
-        plan: Plan,
-        builders: Vec<Builder>,
-        len: usize,
-    },
+    Encoded(Box<Encoded<'a>>),
     Json {
         tape: Tape<'a>,
+        concealed: Concealed,
         roots: Vec<Option<usize>>,
     },
     Nothing {
@@ -243,9 +289,27 @@ enum Decoder<'a> {
     },
 }
 
+/// Decodes the records of one schema, or all those without a format.
+struct Encoded<'a> {
+    schema: Option<&'a SourceSchema>,
+    plan: Plan,
+    columns: Cow<'a, [Column]>,
+    builders: Vec<Builder>,
+    context: Context,
+    unknown_fields: u64,
+    /// The unknown fields that are kept, row by row, once there are any.
+    collected: Option<Builder>,
+    len: usize,
+}
+
 /// The decoder for the record's payload, made if there is none. Tombstones are rows of the first one, so that a
 /// topic with one schema needs no reordering.
-fn decoder_of<'a>(decoders: &mut Vec<Decoder<'a>>, records: &[EncodedRecord<'a>], index: usize) -> usize {
+fn decoder_of<'a>(
+    decoders: &mut Vec<Decoder<'a>>,
+    records: &[EncodedRecord<'a>],
+    index: usize,
+    options: DecodeOptions<'a>,
+) -> usize {
     let payload = match records[index].payload {
         Payload::Tombstone if !decoders.is_empty() => return 0,
         Payload::Tombstone => records[index..]
@@ -256,26 +320,30 @@ fn decoder_of<'a>(decoders: &mut Vec<Decoder<'a>>, records: &[EncodedRecord<'a>]
         payload => payload,
     };
     let found = decoders.iter().rposition(|decoder| match (decoder, payload) {
-        (Decoder::Encoded { schema, .. }, Payload::Encoded { schema: wanted, .. }) => {
-            std::ptr::eq(*schema, wanted)
+        (Decoder::Encoded(encoded), Payload::Encoded { schema, .. }) => {
+            encoded.schema.is_some_and(|own| std::ptr::eq(own, schema))
         }
+        (Decoder::Encoded(encoded), Payload::Raw(_)) => encoded.schema.is_none(),
         (Decoder::Json { .. }, Payload::Json(_)) | (Decoder::Nothing { .. }, Payload::Tombstone) => true,
         _ => false,
     });
     found.unwrap_or_else(|| {
         decoders.push(match payload {
-            Payload::Encoded { schema, .. } => Decoder::Encoded {
-                schema,
-                plan: Plan::new(schema),
-                builders: schema
-                    .columns()
-                    .iter()
-                    .map(|column| Builder::new(&column.data_type))
-                    .collect(),
-                len: 0,
-            },
+            Payload::Encoded { schema, .. } => Decoder::Encoded(Box::new(Encoded::new(
+                Some(schema),
+                Plan::new(schema),
+                Cow::Borrowed(schema.columns()),
+                options,
+            ))),
+            Payload::Raw(_) => Decoder::Encoded(Box::new(Encoded::new(
+                None,
+                Plan::Raw,
+                Cow::Owned(vec![options.raw.column()]),
+                options,
+            ))),
             Payload::Json(_) => Decoder::Json {
                 tape: Tape::default(),
+                concealed: Concealed::new(options.mapping, options.hash_key),
                 roots: Vec::new(),
             },
             Payload::Tombstone => Decoder::Nothing { len: 0 },
@@ -286,36 +354,24 @@ fn decoder_of<'a>(decoders: &mut Vec<Decoder<'a>>, records: &[EncodedRecord<'a>]
 
 impl<'a> Decoder<'a> {
     /// Appends a row and answers its index. On an error nothing is appended.
-    fn push(&mut self, payload: Payload<'a>, range: &TimestampRange) -> Decoded<usize> {
+    fn push(&mut self, payload: Payload<'a>) -> Decoded<usize> {
         match (self, payload) {
+            (Self::Encoded(encoded), Payload::Encoded { body, .. } | Payload::Raw(body)) => {
+                encoded.push(Some(body))
+            }
+            (Self::Encoded(encoded), _) => encoded.push(None),
             (
-                Self::Encoded {
-                    plan, builders, len, ..
+                Self::Json {
+                    tape,
+                    concealed,
+                    roots,
                 },
-                Payload::Encoded { body, .. },
+                Payload::Json(document),
             ) => {
-                if let Err(fault) = plan.decode(body, builders, range) {
-                    builders.iter_mut().for_each(|builder| builder.truncate(*len));
-                    return Err(fault);
-                }
-                *len += 1;
-                Ok(*len - 1)
-            }
-            (Self::Encoded { builders, len, .. }, _) => {
-                builders.iter_mut().for_each(Builder::push_null);
-                *len += 1;
-                Ok(*len - 1)
-            }
-            (Self::Json { tape, roots }, Payload::Json(document)) => {
-                let root = tape.parse(document)?;
+                let root = tape.parse(document, concealed)?;
                 match tape.node(root) {
                     json::Node::Object { .. } | json::Node::Null => {}
-                    _ => {
-                        return Err(
-                            Fault::new("json.not_an_object", "the JSON value is not an object")
-                                .with_hint("only an object's fields can become columns"),
-                        );
-                    }
+                    _ => return Err(json::not_an_object()),
                 }
                 roots.push(Some(root));
                 Ok(roots.len() - 1)
@@ -333,26 +389,23 @@ impl<'a> Decoder<'a> {
 
     fn is_hashed(&self) -> bool {
         match self {
-            Self::Encoded { builders, .. } => builders.iter().any(Builder::is_hashed),
-            Self::Json { .. } | Self::Nothing { .. } => false,
+            Self::Encoded(encoded) => encoded.builders.iter().any(Builder::is_hashed),
+            Self::Json { concealed, .. } => concealed.hashes(),
+            Self::Nothing { .. } => false,
+        }
+    }
+
+    fn unknown_fields(&self) -> u64 {
+        match self {
+            Self::Encoded(encoded) => encoded.unknown_fields,
+            Self::Json { .. } | Self::Nothing { .. } => 0,
         }
     }
 
     fn finish(self, key: Option<&HashKey>) -> Result<Writer<'a>, ArrowError> {
         Ok(match self {
-            Self::Encoded {
-                schema,
-                mut builders,
-                len,
-                ..
-            } => {
-                let arrays = builders
-                    .iter_mut()
-                    .map(|builder| builder.finish(key))
-                    .collect::<Result<_, _>>()?;
-                Writer::Encoded { schema, arrays, len }
-            }
-            Self::Json { tape, roots } => {
+            Self::Encoded(encoded) => encoded.finish(key)?,
+            Self::Json { tape, roots, .. } => {
                 let mut shape = JsonShape::default();
                 for root in roots.iter().flatten() {
                     json::observe(&tape, *root, &mut shape);
@@ -360,6 +413,95 @@ impl<'a> Decoder<'a> {
                 Writer::Json { tape, shape, roots }
             }
             Self::Nothing { len } => Writer::Nothing { len },
+        })
+    }
+}
+
+impl<'a> Encoded<'a> {
+    fn new(
+        schema: Option<&'a SourceSchema>,
+        plan: Plan,
+        columns: Cow<'a, [Column]>,
+        options: DecodeOptions<'_>,
+    ) -> Self {
+        let builders = columns
+            .iter()
+            .map(|column| Builder::new(&column.data_type))
+            .collect();
+        Self {
+            schema,
+            plan,
+            columns,
+            builders,
+            context: Context::new(&options),
+            unknown_fields: 0,
+            collected: None,
+            len: 0,
+        }
+    }
+
+    /// Appends the row of a record, or one of nulls. On an error nothing is appended.
+    fn push(&mut self, body: Option<&[u8]>) -> Decoded<usize> {
+        self.context.clear();
+        let pushed = match body {
+            Some(body) => self
+                .plan
+                .decode(body, &mut self.builders, &mut self.context)
+                .and_then(|()| self.push_collected()),
+            None => {
+                self.builders.iter_mut().for_each(Builder::push_null);
+                self.push_collected()
+            }
+        };
+        if let Err(fault) = pushed {
+            self.builders
+                .iter_mut()
+                .for_each(|builder| builder.truncate(self.len));
+            if let Some(collected) = &mut self.collected {
+                collected.truncate(self.len);
+            }
+            return Err(fault);
+        }
+        self.unknown_fields += self.context.unknown_fields;
+        self.len += 1;
+        Ok(self.len - 1)
+    }
+
+    fn push_collected(&mut self) -> Decoded<()> {
+        if self.context.collected.is_empty() {
+            if let Some(column) = &mut self.collected {
+                column.push_null();
+            }
+            return Ok(());
+        }
+        self.context.collected.push(b'}');
+        let len = self.len;
+        let column = self.collected.get_or_insert_with(|| {
+            let mut column = Builder::new(&ColumnType::STRING);
+            (0..len).for_each(|_| column.push_null());
+            column
+        });
+        if let Values::Text(out) = &mut column.values {
+            out.push(&self.context.collected)?;
+            column.valid();
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, key: Option<&HashKey>) -> Result<Writer<'a>, ArrowError> {
+        if let Some(collected) = self.collected {
+            self.columns.to_mut().push(Column::unknown_fields());
+            self.builders.push(collected);
+        }
+        let arrays = self
+            .builders
+            .iter_mut()
+            .map(|builder| builder.finish(key))
+            .collect::<Result<_, _>>()?;
+        Ok(Writer::Encoded {
+            columns: self.columns,
+            arrays,
+            len: self.len,
         })
     }
 }

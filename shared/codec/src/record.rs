@@ -34,4 +34,6 @@ pub enum Payload<'a> {
     },
     /// JSON text without a schema: columns come from what arrives.
     Json(&'a [u8]),
+    /// Bytes of a format that nobody reads here: one column, [`DecodeOptions::raw`](crate::DecodeOptions::raw).
+    Raw(&'a [u8]),
 }

@@ -17,6 +17,8 @@ mod avro_pairs;
 mod avro_settings;
 mod batch;
 mod json;
+mod json_schema;
+mod raw;
 
 pub(crate) fn records<'a>(payloads: impl IntoIterator<Item = Payload<'a>>) -> Vec<EncodedRecord<'a>> {
     payloads

@@ -3,7 +3,7 @@ use std::fmt;
 use frazil_core::safe_name;
 use iceberg::spec::PrimitiveType;
 
-use crate::FieldPath;
+use crate::{FieldPath, KafkaColumns};
 
 /// A column that a source schema asks for. It has no field id yet: see [`evolve`](crate::evolve).
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +45,16 @@ impl Column {
         column.name = format!("{}__{variant}", column.name);
         column.variant = Some(variant);
         column
+    }
+
+    /// The column that keeps, as a JSON object, the fields of a value that have no column of their own. A table has it
+    /// once a record needs it.
+    pub fn unknown_fields() -> Self {
+        Self {
+            variant: Some("unknown"),
+            doc: Some("JSON object of the value's fields that have no column of their own".to_owned()),
+            ..Self::named("", KafkaColumns::UNKNOWN_FIELDS.to_owned(), ColumnType::STRING)
+        }
     }
 
     /// Where the column comes from, below `parent`.

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use iceberg::spec::{PrimitiveType, Schema, StructType, Type};
 
-use crate::{Column, ColumnType, FieldMap, FieldPath, KafkaColumns};
+use crate::{Column, ColumnType, FieldMap, FieldMapping, FieldPath, Mapping};
 
 /// A table takes this many value columns from inferred JSON by default: objects with ids for keys would
 /// otherwise give it thousands, and every query pays for them.
@@ -49,6 +49,10 @@ impl JsonScalar {
         }
     }
 
+    fn is_number(self) -> bool {
+        !matches!(self, Self::Boolean | Self::String)
+    }
+
     const ALL: [Self; 6] = [
         Self::Boolean,
         Self::Integer,
@@ -66,6 +70,20 @@ pub struct JsonShape {
     fields: Vec<(String, JsonShape)>,
     positions: HashMap<String, usize>,
     elements: Option<Box<JsonShape>>,
+    digits: Digits,
+}
+
+/// The most digits that numbers had before and after the point.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Digits {
+    whole: u32,
+    fraction: u32,
+}
+
+impl Digits {
+    fn fit(self, precision: u32, scale: u32) -> bool {
+        self.fraction <= scale && self.whole <= precision.saturating_sub(scale)
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -94,6 +112,12 @@ impl JsonShape {
     /// A scalar was seen here.
     pub fn see_scalar(&mut self, scalar: JsonScalar) {
         self.kinds.add(scalar);
+    }
+
+    /// A number with so many digits before and after the point, zeros around it left out, was seen here.
+    pub fn see_digits(&mut self, whole: u32, fraction: u32) {
+        self.digits.whole = self.digits.whole.max(whole);
+        self.digits.fraction = self.digits.fraction.max(fraction);
     }
 
     /// An object was seen here.
@@ -125,8 +149,14 @@ impl JsonShape {
     /// A field without a column gets the type that holds all of its values. A field with one keeps it, and values
     /// that do not fit go to siblings (`price__double`), so neither the order of arrival nor a sloppy producer
     /// loses a value. What is only ever null or empty waits for a type. Beyond `max_columns`, new fields go into
-    /// `_kafka_unknown_fields`.
-    pub fn columns(&self, table: Option<(&Schema, &FieldMap)>, max_columns: usize) -> Vec<Column> {
+    /// `_kafka_unknown_fields`. A field that the settings exclude has no column, and one that they hash has one of
+    /// strings: whoever saw the values has hashed them.
+    pub fn columns(
+        &self,
+        table: Option<(&Schema, &FieldMap)>,
+        max_columns: usize,
+        mapping: &Mapping,
+    ) -> Vec<Column> {
         let empty = FieldMap::default();
         let (current, fields) = match table {
             Some((schema, fields)) => (Some(schema.as_struct()), fields),
@@ -147,25 +177,16 @@ impl JsonShape {
         });
         let mut chooser = Chooser {
             fields,
+            mapping,
+            sources: Vec::new(),
             room: max_columns.saturating_sub(leaves),
             overflow: false,
         };
         let mut columns = chooser.object(self, current, &FieldPath::value(), 0);
         if chooser.overflow {
-            columns.push(unknown_fields());
+            columns.push(Column::unknown_fields());
         }
         columns
-    }
-}
-
-/// The column that keeps, as a JSON object, the fields that have no column of their own.
-fn unknown_fields() -> Column {
-    Column {
-        source: String::new(),
-        variant: Some("unknown"),
-        name: KafkaColumns::UNKNOWN_FIELDS.to_owned(),
-        doc: Some("JSON object of the value's fields that have no column of their own".to_owned()),
-        data_type: ColumnType::STRING,
     }
 }
 
@@ -180,6 +201,9 @@ fn leaves(data_type: &Type) -> usize {
 
 struct Chooser<'a> {
     fields: &'a FieldMap,
+    mapping: &'a Mapping,
+    /// The names of the fields around the one that is looked at.
+    sources: Vec<String>,
     room: usize,
     overflow: bool,
 }
@@ -190,7 +214,7 @@ struct Choice {
     rest: Vec<&'static str>,
 }
 
-impl Chooser<'_> {
+impl<'a> Chooser<'a> {
     fn object(
         &mut self,
         shape: &JsonShape,
@@ -199,31 +223,60 @@ impl Chooser<'_> {
         depth: usize,
     ) -> Vec<Column> {
         let mut columns = Vec::new();
+        let (mapping, fields) = (self.mapping, self.fields);
         for (name, shape) in &shape.fields {
-            let path = parent.field(name, None);
-            let existing = current
-                .zip(self.fields.get(&path))
-                .and_then(|(current, id)| current.field_by_id(id))
-                .map(|field| field.field_type.as_ref());
-            let choice = match existing {
+            let setting = self.setting(name);
+            if setting.is_some_and(|setting| setting.exclude) {
+                continue;
+            }
+            let exists = |variant| {
+                current
+                    .zip(fields.get(&parent.field(name, variant)))
+                    .and_then(|(current, id)| current.field_by_id(id))
+                    .map(|field| field.field_type.as_ref())
+            };
+            if let Some(method) = setting.and_then(|setting| setting.hash) {
+                let variant = Some(method.as_str());
+                if shape.kinds != Kinds::default() && (exists(variant).is_some() || self.claim(1)) {
+                    columns.push(Column {
+                        variant,
+                        ..Column::named(name, mapping.name(name), ColumnType::STRING)
+                    });
+                }
+                continue;
+            }
+            let wanted = setting.and_then(|setting| setting.data_type.clone());
+            let wanted = wanted.map(Type::Primitive);
+            let (own, path) = (exists(None), parent.field(name, None));
+            self.sources.push(name.clone());
+            let choice = match own.or(wanted.as_ref()) {
                 Some(existing) => self.existing(shape, existing, &path, depth + 1),
                 None => self.new_type(shape, &path, depth + 1),
             };
+            self.sources.pop();
             if let Some(data_type) = choice.column
-                && (existing.is_some() || self.claim(data_type.leaves()))
+                && (own.is_some() || self.claim(data_type.leaves()))
             {
-                columns.push(Column::new(name, data_type));
+                columns.push(Column::named(name, mapping.name(name), data_type));
             }
             for variant in choice.rest {
-                let exists = current
-                    .zip(self.fields.get(&parent.field(name, Some(variant))))
-                    .is_some_and(|(current, id)| current.field_by_id(id).is_some());
-                if exists || self.claim(1) {
-                    columns.push(Column::sibling(name, variant, sibling_type(variant)));
+                if exists(Some(variant)).is_some() || self.claim(1) {
+                    let mut sibling = Column::sibling(name, variant, sibling_type(variant));
+                    sibling.name = format!("{}__{variant}", mapping.name(name));
+                    columns.push(sibling);
                 }
             }
         }
         columns
+    }
+
+    /// What the settings say about a field of the object that is looked at.
+    fn setting(&self, name: &str) -> Option<&'a FieldMapping> {
+        if self.mapping.fields.is_empty() {
+            return None;
+        }
+        let parent: Vec<&str> = self.sources.iter().map(String::as_str).collect();
+        self.mapping.field(&parent, name)
     }
 
     fn claim(&mut self, leaves: usize) -> bool {
@@ -297,6 +350,14 @@ impl Chooser<'_> {
         let mut column = None;
         for scalar in kinds.scalars() {
             match existing {
+                Type::Primitive(decimal @ PrimitiveType::Decimal { precision, scale })
+                    if scalar.is_number() =>
+                {
+                    column = Some(ColumnType::Primitive(decimal.clone()));
+                    if !shape.digits.fit(*precision, *scale) {
+                        add(scalar.variant());
+                    }
+                }
                 Type::Primitive(primitive) if scalar.fits(primitive) => {
                     column = Some(ColumnType::Primitive(primitive.clone()));
                 }

@@ -1,6 +1,6 @@
 //! Source schemas to table columns, and which schema changes a table accepts. Pure: values in, plans out.
 //!
-//! An [`AvroSchema`] or the [`JsonShape`] of an event says which [`Column`]s it wants; [`evolve`] compares them
+//! An [`AvroSchema`], a [`JsonSchema`] or the [`JsonShape`] of an event says which [`Column`]s it wants; [`evolve`] compares them
 //! with what the table has and answers what must be committed before rows can be written (promise I8: the schema
 //! only grows, and a field id never changes meaning).
 //!
@@ -25,6 +25,7 @@ mod avro;
 mod column;
 mod evolution;
 mod field_map;
+mod json_schema;
 mod json_shape;
 mod kafka_columns;
 mod limits;
@@ -37,6 +38,7 @@ pub use avro::{
 pub use column::{Column, ColumnType};
 pub use evolution::{Evolution, RefusedChange, SchemaChange, evolve};
 pub use field_map::{FieldMap, FieldPath};
+pub use json_schema::{JsonField, JsonSchema, JsonType, MAX_REFERENCED_BYTES, MAX_REFERENCES};
 pub use json_shape::{JsonScalar, JsonShape, MAX_COLUMN_DEPTH, MAX_COLUMNS};
 pub use kafka_columns::KafkaColumns;
 pub use limits::{LimitFinding, MAX_COMMENT_CHARS, MAX_NAME_BYTES, MAX_TYPE_BYTES, check_limits};

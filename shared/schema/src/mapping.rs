@@ -50,26 +50,6 @@ impl ColumnCase {
             Self::Snake => snake(source),
         }
     }
-
-    /// Names columns that were inferred, at every level; those of Frazil's own stay.
-    pub fn rename(self, columns: &mut [Column]) {
-        for column in columns {
-            match column.variant {
-                Some("unknown") => continue,
-                Some(variant) => column.name = format!("{}__{variant}", self.name(&column.source)),
-                None => column.name = self.name(&column.source),
-            }
-            self.rename_inside(&mut column.data_type);
-        }
-    }
-
-    fn rename_inside(self, data_type: &mut ColumnType) {
-        match data_type {
-            ColumnType::Primitive(_) | ColumnType::Hashed(_) => {}
-            ColumnType::Struct(columns) => self.rename(columns),
-            ColumnType::List(inner) | ColumnType::Map(_, inner) => self.rename_inside(inner),
-        }
-    }
 }
 
 /// What the settings say about one field.
@@ -130,6 +110,34 @@ impl Mapping {
             }
         }
         Ok(Some(column))
+    }
+
+    /// What the settings say about the field `source` below the fields `parent`.
+    pub fn field(&self, parent: &[&str], source: &str) -> Option<&FieldMapping> {
+        self.fields.get(&self.path(parent, source))
+    }
+
+    /// Checks the settings of a topic whose columns come from what arrives. JSON has neither dates nor integers of 32
+    /// bits: only the types that inference makes itself, and decimals, can be asked for.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the field.
+    pub fn check_inferred(&self) -> Result<()> {
+        use PrimitiveType as P;
+        for (path, field) in &self.fields {
+            match &field.data_type {
+                None | Some(P::Boolean | P::Long | P::Double | P::String | P::Decimal { .. }) => {}
+                Some(other) => {
+                    return Err(refused(format!(
+                        "field `{path}` of inferred JSON cannot be given the type {other}"
+                    ))
+                    .with_hint(
+                        "possible are boolean, long, double, decimal and string; a JSON Schema has more",
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether the field `source` below the fields `parent` has no column.

@@ -19,6 +19,56 @@ pub(crate) const SCHEMA: &str = r#"{
   ]
 }"#;
 
+/// The same orders' JSON Schema, as a person would write it.
+pub(crate) const JSON_SCHEMA: &str = r#"{
+  "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {
+    "id": {"type": "string"},
+    "status": {"enum": ["NEW", "PAID", "SHIPPED", "RETURNED"]},
+    "total": {"type": "number", "title": "org.apache.kafka.connect.data.Decimal", "connect.type": "bytes",
+      "connect.parameters": {"scale": "2", "connect.decimal.precision": "12"}},
+    "placedAt": {"type": "string", "format": "date-time"},
+    "note": {"type": ["string", "null"]},
+    "items": {"type": "array", "items": {"type": "object", "properties": {
+      "sku": {"type": "string"}, "quantity": {"type": "integer", "connect.type": "int32"}, "price": {"type": "number"}
+    }}}
+  }
+}"#;
+
+/// `count` orders as JSON text: 212 bytes each on average.
+pub(crate) fn json_orders(count: usize) -> Vec<String> {
+    let mut random = Random(0x5eed);
+    (0..count).map(|index| json_order(index, &mut random)).collect()
+}
+
+fn json_order(index: usize, random: &mut Random) -> String {
+    let id = random.below(u64::from(u32::MAX));
+    let status = ["NEW", "PAID", "SHIPPED", "RETURNED"][random.below(4) as usize];
+    let cents = random.below(2_000_000);
+    let (second, milli) = (index * 17 / 1_000 % 60, index * 17 % 1_000);
+    let note = match random.below(2) {
+        0 => "null",
+        _ => [
+            r#""leave at the door""#,
+            r#""gift""#,
+            r#""call first""#,
+            r#""second floor, ring twice""#,
+        ][random.below(4) as usize],
+    };
+    let items: Vec<String> = (0..=random.below(3))
+        .map(|_| {
+            let (sku, quantity) = (random.below(20_000), 1 + random.below(9));
+            let price = random.below(50_000) as f64 / 100.0;
+            format!(r#"{{"sku":"sku-{sku:05}","quantity":{quantity},"price":{price}}}"#)
+        })
+        .collect();
+    format!(
+        r#"{{"id":"order-{id:08x}-{index:06}","status":"{status}","total":{}.{:02},"placedAt":"2025-11-30T10:53:{second:02}.{milli:03}Z","note":{note},"items":[{}]}}"#,
+        cents / 100,
+        cents % 100,
+        items.join(",")
+    )
+}
+
 /// The encoded values of `count` orders, without framing: 97 bytes each on average.
 pub(crate) fn orders(count: usize) -> Vec<Vec<u8>> {
     let mut random = Random(0x5eed);

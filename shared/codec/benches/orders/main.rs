@@ -6,7 +6,9 @@ use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use frazil_codec::{DecodeOptions, EncodedRecord, Payload, TargetTable, prepare};
 use frazil_core::{Epoch, Offset, Partition, TopicName};
-use frazil_schema::{AvroSchema, Evolution, FieldMap, KafkaColumns, SchemaChange, SourceSchema, evolve};
+use frazil_schema::{
+    AvroSchema, Evolution, FieldMap, JsonSchema, KafkaColumns, Mapping, SchemaChange, SourceSchema, evolve,
+};
 
 mod generate;
 
@@ -116,17 +118,68 @@ fn arrow_avro_alone(bencher: Bencher<'_, '_>) {
         });
 }
 
-/// The same orders as JSON, columns inferred.
+/// The same orders as JSON, with a schema.
 #[divan::bench]
-fn json_to_table(bencher: Bencher<'_, '_>) {
-    let orders: Vec<String> = (0..generate::ORDERS)
-        .map(|index| {
-            format!(
-                r#"{{"id":"order-{index:06}","status":"PAID","total":{}.25,"placedAt":{},"note":null,"items":[{{"sku":"sku-{}","quantity":2,"price":9.5}}]}}"#,
-                index % 900, 1_764_500_000_000 + index, index % 20_000
-            )
-        })
-        .collect();
+fn json_schema_to_table(bencher: Bencher<'_, '_>) {
+    let orders = generate::json_orders(generate::ORDERS);
+    let schema = json_schema();
+    let records = records(orders.iter().map(|order| Payload::Encoded {
+        schema: &schema,
+        body: order.as_bytes(),
+    }));
+    bench(bencher, &records, orders.iter().map(String::len).sum());
+}
+
+/// The same, columns inferred.
+#[divan::bench]
+fn json_inferred_to_table(bencher: Bencher<'_, '_>) {
+    let orders = generate::json_orders(generate::ORDERS);
     let records = records(orders.iter().map(|order| Payload::Json(order.as_bytes())));
     bench(bencher, &records, orders.iter().map(String::len).sum());
+}
+
+/// The first of the two steps alone.
+#[divan::bench]
+fn json_schema_prepare(bencher: Bencher<'_, '_>) {
+    let orders = generate::json_orders(generate::ORDERS);
+    let schema = json_schema();
+    let records = records(orders.iter().map(|order| Payload::Encoded {
+        schema: &schema,
+        body: order.as_bytes(),
+    }));
+    bencher
+        .counter(BytesCount::new(orders.iter().map(String::len).sum::<usize>()))
+        .bench_local(|| prepare(&records, DecodeOptions::default()).expect("prepared"));
+}
+
+/// The usual way, for comparison: a serde_json tree per record, and that is only half of it.
+#[divan::bench]
+fn serde_json_trees_alone(bencher: Bencher<'_, '_>) {
+    let orders = generate::json_orders(generate::ORDERS);
+    bencher
+        .counter(BytesCount::new(orders.iter().map(String::len).sum::<usize>()))
+        .counter(ItemsCount::new(orders.len()))
+        .bench_local(|| {
+            for order in &orders {
+                divan::black_box(serde_json::from_str::<serde_json::Value>(order).expect("JSON"));
+            }
+        });
+}
+
+/// The floor: every byte is read, and every string, number and bracket told apart, by serde_json; nothing is kept.
+#[divan::bench]
+fn serde_json_skipping(bencher: Bencher<'_, '_>) {
+    let orders = generate::json_orders(generate::ORDERS);
+    bencher
+        .counter(BytesCount::new(orders.iter().map(String::len).sum::<usize>()))
+        .bench_local(|| {
+            for order in &orders {
+                divan::black_box(serde_json::from_str::<serde::de::IgnoredAny>(order).expect("JSON"));
+            }
+        });
+}
+
+fn json_schema() -> SourceSchema {
+    let schema = JsonSchema::compile(generate::JSON_SCHEMA, &[], &Mapping::default());
+    SourceSchema::Json(schema.expect("a schema"))
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use frazil_schema::{Column, ColumnType};
 use iceberg::spec::PrimitiveType;
 
-use super::{Node, Tape, scalar};
+use super::{Node, Tape, number, scalar};
 use crate::builder::{Builder, Values};
 use crate::fault::{Decoded, Fault};
 
@@ -58,7 +58,8 @@ impl ObjectPlan {
             let field = &mut plan.fields[position];
             let value = ValuePlan::new(&column.data_type);
             match column.variant {
-                None => field.own = Some((index, value)),
+                // A hashed field has no other column: its values are strings by now.
+                None | Some("sha256") => field.own = Some((index, value)),
                 Some(variant) => field.siblings.push((variant, index, value)),
             }
         }
@@ -177,6 +178,9 @@ impl ValuePlan {
     fn takes(&self, tape: &Tape<'_>, at: usize) -> bool {
         match (self, tape.node(at)) {
             (Self::Scalar(PrimitiveType::String), _) => true,
+            (Self::Scalar(PrimitiveType::Decimal { precision, scale }), node) => {
+                decimal(node, *precision, *scale).is_some()
+            }
             (Self::Scalar(primitive), node) => scalar(node).is_some_and(|kind| kind.fits(primitive)),
             (Self::Object(_), Node::Object { .. }) => true,
             (Self::List(element), Node::Array { .. }) => tape
@@ -200,6 +204,14 @@ impl ValuePlan {
                     text.parse()
                         .map_err(|_| Fault::new("json.invalid", "a number is not one"))?,
                 );
+            }
+            (
+                Self::Scalar(PrimitiveType::Decimal { precision, scale }),
+                node,
+                Values::Decimal { values, .. },
+            ) => {
+                let decimal = decimal(node, *precision, *scale);
+                values.push(decimal.ok_or_else(|| Fault::new("json.invalid", "a number is not one"))?);
             }
             (Self::Scalar(_), node, Values::Text(values)) => {
                 match (tape.string(at), node) {
@@ -233,6 +245,16 @@ impl ValuePlan {
     }
 }
 
+/// A number as an unscaled decimal, if it is one exactly.
+fn decimal(node: Node<'_>, precision: u32, scale: u32) -> Option<i128> {
+    let value = match node {
+        Node::Integer(value) => i128::from(value).checked_mul(10i128.checked_pow(scale)?)?,
+        Node::Number(text) => number::scaled(text, scale).ok()?,
+        _ => return None,
+    };
+    number::fits(value, u8::try_from(precision).unwrap_or(38)).then_some(value)
+}
+
 fn push_text(builder: &mut Builder, text: &[u8]) -> Decoded<()> {
     if let Values::Text(values) = &mut builder.values {
         values.push(text)?;
@@ -251,8 +273,36 @@ fn is_blank(tape: &Tape<'_>, at: usize) -> bool {
     }
 }
 
-/// The value's JSON text, as it came.
+/// The value's JSON text: as it came, unless something in it is concealed.
 fn write_json(tape: &Tape<'_>, at: usize, out: &mut Vec<u8>) {
+    match tape.node(at) {
+        Node::Object { text: "", .. } => {
+            for (index, (key, value)) in tape.entries(at).enumerate() {
+                out.push(if index == 0 { b'{' } else { b',' });
+                write_string(out, key);
+                out.push(b':');
+                write_json(tape, value, out);
+            }
+            out.extend_from_slice(if tape.entries(at).next().is_none() {
+                b"{}"
+            } else {
+                b"}"
+            });
+            return;
+        }
+        Node::Array { text: "", .. } => {
+            out.push(b'[');
+            for (index, element) in tape.elements(at).enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                write_json(tape, element, out);
+            }
+            out.push(b']');
+            return;
+        }
+        _ => {}
+    }
     // Writing to a Vec never fails.
     let _ = match tape.node(at) {
         Node::Null => out.write_all(b"null"),

@@ -1,13 +1,12 @@
-use crate::fault::{Decoded, Fault};
+use std::borrow::Cow;
 
-/// Values nested deeper than this are poison: every walk recurses, and serde_json stops there as well.
-pub(crate) const MAX_DEPTH: usize = 128;
+use super::concealed::{Conceal, Concealed};
+use super::cursor::{Cursor, Number};
+use crate::fault::Decoded;
 
 /// JSON values, flattened in document order and borrowed from their text. Numbers keep their text, so an integer
 /// never passes through a double. One tape serves all records of an event: they are walked twice, first to choose
-/// columns and then to fill them, and parsed once.
-///
-/// The grammar is RFC 8259's, without extensions. Duplicate keys are kept; whoever reads takes the last.
+/// columns and then to fill them, and parsed once. Duplicate keys are kept; whoever reads takes the last.
 #[derive(Debug, Default)]
 pub(crate) struct Tape<'a> {
     nodes: Vec<Node<'a>>,
@@ -24,12 +23,13 @@ pub(crate) enum Node<'a> {
     Number(&'a str),
     Text(&'a str),
     Escaped(usize),
-    /// The text of the whole, and the index after its last element.
+    /// The text of the whole (none if something in it is concealed), and the index after its last element.
     Array {
         text: &'a str,
         end: usize,
     },
-    /// The text of the whole, and the index after its last value. Keys and values alternate.
+    /// The text of the whole (none if something in it is concealed), and the index after its last value. Keys and
+    /// values alternate.
     Object {
         text: &'a str,
         end: usize,
@@ -38,25 +38,20 @@ pub(crate) enum Node<'a> {
 
 impl<'a> Tape<'a> {
     /// Appends a document; answers where its value is. A faulty one leaves nothing behind.
-    pub(crate) fn parse(&mut self, document: &'a [u8]) -> Decoded<usize> {
+    pub(crate) fn parse(&mut self, document: &'a [u8], concealed: &Concealed) -> Decoded<usize> {
         let (at, escaped) = (self.nodes.len(), self.escaped.len());
-        let parsed = std::str::from_utf8(document)
-            .map_err(|error| Fault::new("json.invalid", format!("the JSON is not UTF-8: {error}")))
-            .and_then(|text| {
-                let mut parser = Parser {
-                    text,
-                    bytes: document,
-                    at: 0,
-                    tape: self,
-                };
-                parser.value(0)?;
-                parser.space();
-                if parser.at < document.len() {
-                    Err(parser.expected("the end of the text"))
-                } else {
-                    Ok(at)
-                }
-            });
+        let parsed = Cursor::new(document).and_then(|cursor| {
+            let mut parser = Parser {
+                cursor,
+                tape: self,
+                concealed,
+                path: String::new(),
+                changes: 0,
+            };
+            parser.value(0)?;
+            parser.cursor.finish()?;
+            Ok(at)
+        });
         if parsed.is_err() {
             self.nodes.truncate(at);
             self.escaped.truncate(escaped);
@@ -115,205 +110,165 @@ impl<'a> Tape<'a> {
 }
 
 struct Parser<'a, 't> {
-    text: &'a str,
-    bytes: &'a [u8],
-    at: usize,
+    cursor: Cursor<'a>,
     tape: &'t mut Tape<'a>,
+    concealed: &'t Concealed,
+    /// Where the parser is, as the settings write it; only kept if something is concealed.
+    path: String,
+    /// How many values on the tape are not those of the text.
+    changes: usize,
 }
 
-impl<'a> Parser<'a, '_> {
+impl Parser<'_, '_> {
     fn value(&mut self, depth: usize) -> Decoded<()> {
-        self.space();
-        let start = self.at;
-        let node = match self.bytes.get(self.at) {
+        let node = match self.cursor.peek() {
             Some(b'{') => return self.object(depth),
             Some(b'[') => return self.array(depth),
-            Some(b'"') => self.string()?,
-            Some(b'-' | b'0'..=b'9') => self.number()?,
-            Some(b'n') => self.word("null", Node::Null)?,
-            Some(b't') => self.word("true", Node::Boolean(true))?,
-            Some(b'f') => self.word("false", Node::Boolean(false))?,
-            _ => {
-                self.at = start;
-                return Err(self.expected("a value"));
+            Some(b'"') => return self.string(),
+            Some(b'-' | b'0'..=b'9') => match self.cursor.number()? {
+                Number::Integer(value) => Node::Integer(value),
+                Number::Text(text) => Node::Number(text),
+            },
+            Some(b'n') => {
+                self.cursor.null()?;
+                Node::Null
             }
+            Some(b't' | b'f') => Node::Boolean(self.cursor.boolean()?),
+            _ => return Err(self.cursor.expected("a value")),
         };
         self.tape.nodes.push(node);
         Ok(())
     }
 
+    fn string(&mut self) -> Decoded<()> {
+        let string = self.cursor.string()?;
+        self.push_string(string);
+        Ok(())
+    }
+
     fn object(&mut self, depth: usize) -> Decoded<()> {
+        let changes = self.changes;
         let (start, node) = self.open(depth)?;
-        if !self.closes(b'}') {
+        if !self.cursor.closes(b'}') {
             loop {
-                self.space();
-                if self.bytes.get(self.at) != Some(&b'"') {
-                    return Err(self.expected("a key"));
-                }
-                let key = self.string()?;
-                self.tape.nodes.push(key);
-                self.space();
-                if self.bytes.get(self.at) != Some(&b':') {
-                    return Err(self.expected("`:`"));
-                }
-                self.at += 1;
-                self.value(depth + 1)?;
-                if !self.continues(b'}')? {
+                self.field(depth + 1)?;
+                if !self.cursor.continues(b'}')? {
                     break;
                 }
             }
         }
         self.tape.nodes[node] = Node::Object {
-            text: &self.text[start..self.at],
+            text: self.text_since(start, changes),
             end: self.tape.nodes.len(),
         };
         Ok(())
     }
 
     fn array(&mut self, depth: usize) -> Decoded<()> {
+        let changes = self.changes;
         let (start, node) = self.open(depth)?;
-        if !self.closes(b']') {
+        if !self.cursor.closes(b']') {
             loop {
                 self.value(depth + 1)?;
-                if !self.continues(b']')? {
+                if !self.cursor.continues(b']')? {
                     break;
                 }
             }
         }
         self.tape.nodes[node] = Node::Array {
-            text: &self.text[start..self.at],
+            text: self.text_since(start, changes),
             end: self.tape.nodes.len(),
         };
         Ok(())
     }
 
     fn open(&mut self, depth: usize) -> Decoded<(usize, usize)> {
-        if depth >= MAX_DEPTH {
-            return Err(Fault::new(
-                "json.too_deep",
-                format!("the JSON is nested more than {MAX_DEPTH} levels deep"),
-            ));
-        }
-        let start = self.at;
-        self.at += 1;
+        let start = self.cursor.position();
+        self.cursor.open(depth)?;
         self.tape.nodes.push(Node::Null); // its place; the end is not known yet
         Ok((start, self.tape.nodes.len() - 1))
     }
+}
 
-    fn closes(&mut self, close: u8) -> bool {
-        self.space();
-        let closes = self.bytes.get(self.at) == Some(&close);
-        self.at += usize::from(closes);
-        closes
-    }
-
-    /// Whether a comma follows; otherwise it must be the end.
-    fn continues(&mut self, close: u8) -> Decoded<bool> {
-        self.space();
-        match self.bytes.get(self.at) {
-            Some(b',') => {
-                self.at += 1;
-                Ok(true)
+impl<'a> Parser<'a, '_> {
+    /// A field of an object, whose value is at nesting `depth`.
+    fn field(&mut self, depth: usize) -> Decoded<()> {
+        let key = self.cursor.key()?;
+        if self.concealed.is_empty() {
+            self.push_string(key);
+            return self.value(depth);
+        }
+        let outside = self.path.len();
+        if depth > 1 {
+            self.path.push('.');
+        }
+        self.path.push_str(&key);
+        match self.concealed.of(&self.path) {
+            Some(Conceal::LeaveOut) => {
+                self.changes += 1;
+                self.cursor.skip(depth)?;
             }
-            Some(byte) if *byte == close => {
-                self.at += 1;
-                Ok(false)
+            Some(Conceal::Hash) => {
+                self.changes += 1;
+                self.push_string(key);
+                self.hashed(depth)?;
             }
-            _ => Err(self.expected(if close == b'}' { "`,` or `}`" } else { "`,` or `]`" })),
+            None => {
+                self.push_string(key);
+                self.value(depth)?;
+            }
         }
+        self.path.truncate(outside);
+        Ok(())
     }
 
-    fn space(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.bytes.get(self.at) {
-            self.at += 1;
-        }
-    }
-
-    fn word(&mut self, word: &str, node: Node<'a>) -> Decoded<Node<'a>> {
-        if !self.bytes[self.at..].starts_with(word.as_bytes()) {
-            return Err(self.expected("a value"));
-        }
-        self.at += word.len();
-        Ok(node)
-    }
-
-    fn string(&mut self) -> Decoded<Node<'a>> {
-        let start = self.at;
-        let mut escapes = false;
-        self.at += 1;
-        loop {
-            match self.bytes.get(self.at) {
-                Some(b'"') => break,
-                Some(b'\\') => {
-                    escapes = true;
-                    self.at += 2;
+    /// A value as its hash: a list as those of its elements, null as itself.
+    fn hashed(&mut self, depth: usize) -> Decoded<()> {
+        let hash = match self.cursor.peek() {
+            Some(b'n') => {
+                self.cursor.null()?;
+                self.tape.nodes.push(Node::Null);
+                return Ok(());
+            }
+            Some(b'[') => {
+                let (_, node) = self.open(depth)?;
+                if !self.cursor.closes(b']') {
+                    loop {
+                        self.hashed(depth + 1)?;
+                        if !self.cursor.continues(b']')? {
+                            break;
+                        }
+                    }
                 }
-                Some(0..0x20) => return Err(self.expected("no control character in a string")),
-                Some(_) => self.at += 1,
-                None => return Err(self.expected("the string's end")),
+                self.tape.nodes[node] = Node::Array {
+                    text: "",
+                    end: self.tape.nodes.len(),
+                };
+                return Ok(());
             }
-        }
-        self.at += 1;
-        if !escapes {
-            return Ok(Node::Text(&self.text[start + 1..self.at - 1]));
-        }
-        let unescaped = serde_json::from_str(&self.text[start..self.at]).map_err(|_| {
-            self.at = start;
-            self.expected("no invalid escape in the string")
-        })?;
-        self.tape.escaped.push(unescaped);
-        Ok(Node::Escaped(self.tape.escaped.len() - 1))
+            Some(b'"') => self.concealed.hash(&self.cursor.string()?),
+            _ => self.concealed.hash(self.cursor.skip(depth)?),
+        };
+        self.push_string(Cow::Owned(hash));
+        Ok(())
     }
 
-    fn number(&mut self) -> Decoded<Node<'a>> {
-        let start = self.at;
-        self.at += usize::from(self.bytes[self.at] == b'-');
-        match self.bytes.get(self.at) {
-            Some(b'0') => self.at += 1,
-            _ => self.digits()?,
-        }
-        let mut integer = true;
-        if self.bytes.get(self.at) == Some(&b'.') {
-            integer = false;
-            self.at += 1;
-            self.digits()?;
-        }
-        if let Some(b'e' | b'E') = self.bytes.get(self.at) {
-            integer = false;
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.bytes.get(self.at) {
-                self.at += 1;
-            }
-            self.digits()?;
-        }
-        let text = &self.text[start..self.at];
-        Ok(match text.parse() {
-            Ok(value) if integer => Node::Integer(value),
-            _ => Node::Number(text),
-        })
-    }
-
-    fn digits(&mut self) -> Decoded<()> {
-        let start = self.at;
-        while let Some(b'0'..=b'9') = self.bytes.get(self.at) {
-            self.at += 1;
-        }
-        if self.at == start {
-            Err(self.expected("a digit"))
+    fn text_since(&self, start: usize, changes: usize) -> &'a str {
+        if self.changes == changes {
+            self.cursor.since(start)
         } else {
-            Ok(())
+            ""
         }
     }
 
-    #[cold]
-    fn expected(&self, what: &str) -> Box<Fault> {
-        let before = &self.bytes[..self.at.min(self.bytes.len())];
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
-        Fault::new(
-            "json.invalid",
-            format!("line {line}, column {column}: expected {what}"),
-        )
+    fn push_string(&mut self, string: Cow<'a, str>) {
+        self.tape.nodes.push(match string {
+            Cow::Borrowed(text) => Node::Text(text),
+            Cow::Owned(text) => {
+                self.tape.escaped.push(text);
+                Node::Escaped(self.tape.escaped.len() - 1)
+            }
+        });
     }
 }
 

@@ -1,8 +1,10 @@
-use frazil_schema::ColumnCase;
+use frazil_core::ErrorKind;
+use frazil_schema::{ColumnCase, FieldMapping, HashMethod, Mapping};
+use iceberg::spec::PrimitiveType;
 use proptest::prelude::*;
 
 use super::{Table, poison, records, values};
-use crate::{DecodeOptions, Payload, prepare};
+use crate::{DecodeOptions, HashKey, Payload, prepare};
 
 /// One event after the other into one table; each document with its expected row.
 fn check(events: &[&[(&str, &str)]]) {
@@ -120,6 +122,185 @@ fn fields_beyond_the_bound_are_kept_as_text() {
     check(&[r#"{"a": "text"}"#], &[r#"_kafka_unknown_fields={"a":"text"}"#]);
 }
 
+/// One event after the other into one table of a topic with these settings.
+fn check_mapped(mapping: &Mapping, max_columns: usize, events: &[&[(&str, &str)]]) {
+    let mut table = Table::default();
+    let options = DecodeOptions {
+        mapping,
+        max_columns,
+        hash_key: Some(HashKey::new(b"0123456789abcdef").unwrap()),
+        ..DecodeOptions::default()
+    };
+    for event in events {
+        let records = records(
+            event
+                .iter()
+                .map(|(document, _)| Payload::Json(document.as_bytes())),
+        );
+        let prepared = prepare(&records, options).unwrap();
+        let expected: Vec<&str> = event.iter().map(|(_, expected)| *expected).collect();
+        assert_eq!(values(&table.take(&prepared).unwrap()), expected);
+    }
+}
+
+fn settings(fields: &[(&str, FieldMapping)]) -> Mapping {
+    Mapping {
+        fields: fields
+            .iter()
+            .map(|(path, field)| ((*path).to_owned(), field.clone()))
+            .collect(),
+        ..Mapping::default()
+    }
+}
+
+#[test]
+fn what_is_excluded_is_nowhere() {
+    let exclude = FieldMapping {
+        exclude: true,
+        ..FieldMapping::default()
+    };
+    let mapping = settings(&[
+        ("pw", exclude.clone()),
+        ("c.email", exclude.clone()),
+        ("l.card", exclude),
+    ]);
+    check_mapped(
+        &mapping,
+        100,
+        &[
+            &[
+                (
+                    r#"{"pw": "x", "id": 1, "c": {"email": "e", "n": 1}}"#,
+                    "id=1 c={n: 1}",
+                ),
+                (
+                    r#"{"l": [{"card": [1], "ok": true}, {"card": 2}], "email": "e"}"#,
+                    "l=[{ok: true}, {ok: null}] email=e",
+                ),
+            ],
+            // Not in the text of what does not fit either; what has nothing to hide stays as it came.
+            &[
+                (r#"{"c": [{"email": "e", "n" : 2}]}"#, r#"c__string=[{"n":2}]"#),
+                (
+                    r#"{"id": {"pw": 1,  "a": [ ]}}"#,
+                    r#"id__string={"pw": 1,  "a": [ ]}"#,
+                ),
+                (
+                    r#"{"l": {"card": 1, "x": {"card" : 2}}}"#,
+                    r#"l__string={"x":{"card" : 2}}"#,
+                ),
+                (r#"{"l": {"card": 1}}"#, "l__string={}"),
+            ],
+        ],
+    );
+    check_mapped(
+        &mapping,
+        1,
+        &[&[(
+            r#"{"id": 1, "pw": "x", "c": {"email": "e", "n": "q\""}, "d": [ 1 ]}"#,
+            r#"id=1 _kafka_unknown_fields={"c":{"n":"q\""},"d":[ 1 ]}"#,
+        )]],
+    );
+}
+
+#[test]
+fn what_is_hashed_is_hashed_everywhere() {
+    let hash = FieldMapping {
+        hash: Some(HashMethod::Sha256),
+        ..FieldMapping::default()
+    };
+    // As `openssl dgst -sha256 -hmac` has it.
+    let mail = "87c8707b0c61806881347867c370e9f6bba71e47fb7aa89200288026b10d38de";
+    let minus_seven = "dc36c4ce207858e5dbe272dce3ac510520f14d15a76a8d4809cd742adce47bbe";
+    let mapping = settings(&[("mail", hash.clone()), ("c.mail", hash)]);
+    check_mapped(
+        &mapping,
+        100,
+        &[
+            &[
+                (
+                    r#"{"mail": "a@example.com", "c": {"mail": -7}}"#,
+                    &format!("mail={mail} c={{mail: {minus_seven}}}"),
+                ),
+                (r#"{"mail": null, "c": {"mail": null}}"#, "c={mail: null}"),
+            ],
+            &[
+                (
+                    r#"{"mail": ["a@example.com", null, -7]}"#,
+                    &format!(r#"mail=["{mail}",null,"{minus_seven}"]"#),
+                ),
+                (r#"{"c": 1}"#, "c__long=1"),
+                (
+                    r#"{"c": [{"mail": "\u0061@example.com"}]}"#,
+                    &format!(r#"c__string=[{{"mail":"{mail}"}}]"#),
+                ),
+            ],
+        ],
+    );
+    let records = records([Payload::Json(b"{}")]);
+    let without_key = DecodeOptions {
+        mapping: &mapping,
+        ..DecodeOptions::default()
+    };
+    let error = prepare(&records, without_key).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Invalid, Some("settings.hash_key_missing"))
+    );
+}
+
+#[test]
+fn a_type_may_be_chosen() {
+    let of = |data_type| FieldMapping {
+        data_type: Some(data_type),
+        ..FieldMapping::default()
+    };
+    let price = PrimitiveType::Decimal {
+        precision: 6,
+        scale: 2,
+    };
+    let mapping = Mapping {
+        column_case: ColumnCase::Snake,
+        ..settings(&[
+            ("unitPrice", of(price)),
+            ("zip", of(PrimitiveType::String)),
+            ("o.n", of(PrimitiveType::Double)),
+        ])
+    };
+    check_mapped(
+        &mapping,
+        100,
+        &[
+            &[
+                (
+                    r#"{"unitPrice": 0.10, "zip": 1234, "o": {"n": 1}}"#,
+                    "unit_price=0.10 zip=1234 o={n: 1.0}",
+                ),
+                (r#"{"unitPrice": 9999, "zip": "01"}"#, "unit_price=9999.00 zip=01"),
+                (r#"{"unitPrice": 12.5e1}"#, "unit_price=125.00"),
+            ],
+            &[
+                (r#"{"unitPrice": 10000}"#, "unit_price__long=10000"),
+                (r#"{"unitPrice": 0.005}"#, "unit_price__double=0.005"),
+                (r#"{"unitPrice": "free"}"#, "unit_price__string=free"),
+                (r#"{"unitPrice": 1e99}"#, "unit_price__double=1e99"),
+                (r#"{"unitPrice": 1.00}"#, "unit_price=1.00"),
+            ],
+        ],
+    );
+    let mapping = settings(&[("at", of(PrimitiveType::Timestamptz))]);
+    let records = records([Payload::Json(b"{}")]);
+    let options = DecodeOptions {
+        mapping: &mapping,
+        ..DecodeOptions::default()
+    };
+    let error = prepare(&records, options).unwrap_err();
+    assert_eq!(
+        error.message(),
+        "field `at` of inferred JSON cannot be given the type timestamptz"
+    );
+}
+
 #[test]
 fn faults_have_codes_and_leave_no_columns() {
     let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
@@ -165,8 +346,12 @@ fn inferred_columns_are_named_as_the_topic_wants() {
     let document = br#"{"orderId": 1, "Mixed": 2, "lines": [{"unitPrice": 1.5}]}"#;
     let records = records([Payload::Json(document), Payload::Json(br#"{"Mixed": 0.5}"#)]);
     let named = |column_case| {
-        let options = DecodeOptions {
+        let mapping = Mapping {
             column_case,
+            ..Mapping::default()
+        };
+        let options = DecodeOptions {
+            mapping: &mapping,
             ..DecodeOptions::default()
         };
         let mut table = Table::default();

@@ -1,4 +1,5 @@
 use super::*;
+use crate::KafkaColumns;
 use crate::{Evolution, evolve};
 
 /// Shapes by example: `serde_json` reads the document.
@@ -56,7 +57,11 @@ fn show_type(data_type: &ColumnType) -> String {
 fn check(events: &[(&[&str], &str)]) {
     let (mut schema, mut fields, mut last) = (None, FieldMap::default(), 0);
     for (documents, expected) in events {
-        let columns = shape(documents).columns(schema.as_ref().map(|schema| (schema, &fields)), MAX_COLUMNS);
+        let columns = shape(documents).columns(
+            schema.as_ref().map(|schema| (schema, &fields)),
+            MAX_COLUMNS,
+            &Mapping::default(),
+        );
         assert_eq!(show(&columns), *expected, "{documents:?}");
         match evolve(
             schema.as_ref(),
@@ -149,14 +154,14 @@ fn an_existing_column_keeps_its_type_and_siblings_take_the_rest() {
 #[test]
 fn columns_are_bounded() {
     let wide = r#"{"a": 1, "b": {"x": 1, "y": 2}, "c": 3, "d": 4}"#;
-    let columns = shape(&[wide]).columns(None, 3);
+    let columns = shape(&[wide]).columns(None, 3, &Mapping::default());
     assert_eq!(
         show(&columns),
         "a long, b {x long, y long}, _kafka_unknown_fields string"
     );
     // A struct goes whole or not at all.
     assert_eq!(
-        show(&shape(&[wide]).columns(None, 2)),
+        show(&shape(&[wide]).columns(None, 2, &Mapping::default())),
         "a long, c long, _kafka_unknown_fields string"
     );
 
@@ -171,10 +176,10 @@ fn columns_are_bounded() {
         panic!("a new table")
     };
     let table = Some((&change.schema, &change.fields));
-    let later = shape(&[r#"{"a": 1, "b": {"z": 1}}"#]).columns(table, 3);
+    let later = shape(&[r#"{"a": 1, "b": {"z": 1}}"#]).columns(table, 3, &Mapping::default());
     assert_eq!(show(&later), "a long, b {}, _kafka_unknown_fields string");
     let deep = format!("{}1{}", r#"{"a":"#.repeat(70), "}".repeat(70));
-    let columns = shape(&[&deep]).columns(None, MAX_COLUMNS);
+    let columns = shape(&[&deep]).columns(None, MAX_COLUMNS, &Mapping::default());
     assert_eq!(
         show(&columns),
         format!("{}a string{}", "a {".repeat(63), "}".repeat(63))

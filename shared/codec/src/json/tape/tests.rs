@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
+use crate::json::cursor::MAX_DEPTH;
 
 /// The value at `at`, as serde_json has it, numbers by their text.
 fn value(tape: &Tape<'_>, at: usize) -> Value {
@@ -38,7 +39,7 @@ fn unsigned_zero(value: Value) -> Value {
 /// serde_json is the judge of what is JSON and what it says. Only numbers beyond a double it refuses by itself.
 fn check(document: &[u8]) {
     let mut tape = Tape::default();
-    let parsed = tape.parse(document);
+    let parsed = tape.parse(document, &Concealed::default());
     match (parsed, serde_json::from_slice::<Value>(document)) {
         (Ok(at), Ok(expected)) => assert_eq!(
             unsigned_zero(value(&tape, at)),
@@ -105,7 +106,7 @@ fn faults_say_where() {
     ];
     for (document, expected) in cases {
         let error = Tape::default()
-            .parse(document.as_bytes())
+            .parse(document.as_bytes(), &Concealed::default())
             .unwrap_err()
             .into_error();
         assert_eq!((error.code(), error.message()), (Some("json.invalid"), expected));
@@ -115,9 +116,16 @@ fn faults_say_where() {
 #[test]
 fn depth_is_bounded() {
     let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-    assert!(Tape::default().parse(nested(MAX_DEPTH).as_bytes()).is_ok());
+    assert!(
+        Tape::default()
+            .parse(nested(MAX_DEPTH).as_bytes(), &Concealed::default())
+            .is_ok()
+    );
     let deeper = nested(MAX_DEPTH + 1);
-    let error = Tape::default().parse(deeper.as_bytes()).unwrap_err().into_error();
+    let error = Tape::default()
+        .parse(deeper.as_bytes(), &Concealed::default())
+        .unwrap_err()
+        .into_error();
     assert_eq!(error.code(), Some("json.too_deep"));
 }
 

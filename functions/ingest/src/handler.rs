@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use frazil_codec::{DecodeOptions, Prepared, TargetTable, TimestampRange, prepare};
+use frazil_codec::{DecodeOptions, Prepared, TargetTable, TimestampRange, UnknownFields, prepare};
 use frazil_config::{Config, Format, OnError, TopicSettings};
 use frazil_core::{Error, ErrorKind, Offset, Partition, Result, TopicName, TopicPartition};
 use frazil_kafka::{EventBuffer, Origin, PartitionBatch, Record};
@@ -497,6 +497,11 @@ impl<'a> TopicEvent<'a> {
             max_columns: self.settings.max_columns as usize,
             hash_key: hash_key(&self.settings)?,
             mapping,
+            unknown_fields: match self.settings.unknown_fields {
+                frazil_config::UnknownFields::Count => UnknownFields::Count,
+                frazil_config::UnknownFields::Collect => UnknownFields::Collect,
+                frazil_config::UnknownFields::Fail => UnknownFields::Fail,
+            },
             ..DecodeOptions::default()
         })
     }

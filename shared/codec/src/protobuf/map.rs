@@ -3,7 +3,7 @@ use std::ops::Range;
 
 use super::plan::{Node, Scalar};
 use super::wire::{Reader, Wire};
-use super::{Reading, Pending, values};
+use super::{Pending, Reading, values};
 use crate::builder::{Builder, Values, mismatch};
 use crate::fault::Decoded;
 

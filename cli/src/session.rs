@@ -112,6 +112,12 @@ impl Session {
         }
     }
 
+    /// The schema registries, for what is of no event.
+    pub(crate) fn registries(&self) -> Result<Registries> {
+        let schemas = self.schemas.clone().unwrap_or_else(|| SCHEMAS.into());
+        Registries::open(&self.config, &schemas, &self.environment)
+    }
+
     /// Parked events do not tell where their schemas are; when these are not found, a person must.
     pub(crate) fn about_schemas(&self, error: Error) -> Error {
         if error.kind() == ErrorKind::Unavailable && self.schemas.is_none() {

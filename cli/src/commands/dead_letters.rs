@@ -90,7 +90,7 @@ pub(crate) async fn dead_letters(
     }
     progress.say(format!("reading the dead letters of {name} again"));
     let mut handlers = Handlers::default();
-    let ingest = session.ingest(&mut handlers, &warehouse, None);
+    let ingest = session.ingest(&mut handlers, &warehouse, None)?;
     let retried = retry_dead_letters(&warehouse, &name, &wanted, ingest).await;
     let report = retried.map_err(|error| session.about_schemas(error))?;
     drop(progress);

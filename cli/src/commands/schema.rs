@@ -1,12 +1,12 @@
 use std::path::{Path, PathBuf};
 
-use frazil_core::{Error, ErrorKind, Result, TopicName};
-use frazil_ingest::{kafka_columns, mapping};
-use frazil_kafka::wire::SchemaRef;
-use frazil_registry::{MAX_SCHEMA_FILE_BYTES, RegisteredSchema, SchemaKind, SchemaRegistry};
+use frazil_core::{Error, ErrorKind, RegistryName, Result, SchemaId, TopicName};
+use frazil_ingest::{compile, kafka_columns, mapping};
+use frazil_kafka::wire::{MessageRef, SchemaRef};
+use frazil_registry::{MAX_SCHEMA_FILE_BYTES, RegisteredSchema, SchemaKind};
 use frazil_schema::{
-    AvroSchema, Evolution, FieldMap, JsonSchema, KafkaColumns, Mapping, MessageSelector, ProtobufFile,
-    RefusedChange, SchemaChange, SourceSchema, check_limits, evolve,
+    Evolution, FieldMap, KafkaColumns, Mapping, RefusedChange, SchemaChange, SourceSchema, check_limits,
+    evolve,
 };
 use frazil_table::inspection::ColumnOverview;
 use serde::Serialize;
@@ -49,8 +49,8 @@ struct Refused {
 }
 
 pub(crate) async fn schema(session: &Session, arguments: &Schema, output: &Output) -> Result<Outcome> {
-    let (mapping, kafka) = match &arguments.topic {
-        None => (Mapping::default(), KafkaColumns::default()),
+    let (mapping, kafka, registry) = match &arguments.topic {
+        None => (Mapping::default(), KafkaColumns::default(), None),
         Some(topic) => {
             let (topic, sources) = (TopicName::from(topic.as_str()), session.config());
             let source = match (arguments.source.name(), sources.sources()) {
@@ -67,13 +67,14 @@ pub(crate) async fn schema(session: &Session, arguments: &Schema, output: &Outpu
                 }
             };
             let settings = session.config().topic(&source, &topic)?;
-            (mapping(&settings)?, kafka_columns(settings.kafka_columns))
+            (mapping(&settings)?, kafka_columns(&settings), settings.registry)
         }
     };
     let reader = Reader {
         session,
         arguments,
         mapping: &mapping,
+        registry,
     };
     let old = reader.read(&arguments.schema).await?;
     let Evolution::Changed(table) = evolve(None, 0, &FieldMap::default(), &[old.columns()], &kafka)? else {
@@ -97,7 +98,11 @@ pub(crate) async fn schema(session: &Session, arguments: &Schema, output: &Outpu
     )?;
     let compared = Compared::new(&table, evolution)?;
     output.print(&compared)?;
-    Ok(if compared.accepted { Outcome::Done } else { Outcome::Failed })
+    Ok(if compared.accepted {
+        Outcome::Done
+    } else {
+        Outcome::Failed
+    })
 }
 
 /// Reads schemas from files and the registry.
@@ -105,32 +110,27 @@ struct Reader<'a> {
     session: &'a Session,
     arguments: &'a Schema,
     mapping: &'a Mapping,
+    registry: Option<RegistryName>,
 }
 
 impl Reader<'_> {
     async fn read(&self, named: &str) -> Result<SourceSchema> {
         let registered = match named.parse::<u32>() {
             Ok(id) if !Path::new(named).exists() => {
-                let reference = SchemaRef::Id(frazil_core::SchemaId(id));
-                self.session.registry(self.arguments.registry.as_deref())?.schema(&reference).await?
+                let reference = SchemaRef::Id(SchemaId(id));
+                let registries = self.session.registries()?;
+                registries
+                    .get(self.registry.as_ref(), &reference)?
+                    .schema(&reference)
+                    .await?
             }
             _ => self.of_file(Path::new(named))?,
         };
-        let (text, references) = (&registered.text, &registered.references);
-        let compiled = match registered.kind {
-            SchemaKind::Avro => AvroSchema::compile(text, references, self.mapping).map(SourceSchema::Avro),
-            SchemaKind::Json => JsonSchema::compile(text, references, self.mapping).map(SourceSchema::Json),
-            SchemaKind::Protobuf => {
-                let message = match &self.arguments.message {
-                    Some(name) => MessageSelector::Name(name.clone()),
-                    None => MessageSelector::First,
-                };
-                ProtobufFile::compile(text, references)
-                    .and_then(|file| file.message(&message, self.mapping))
-                    .map(SourceSchema::Protobuf)
-            }
+        let message = match &self.arguments.message {
+            Some(name) => MessageRef::Name(name.clone()),
+            None => MessageRef::Unstated,
         };
-        compiled.map_err(|error| error.with_context("schema", named))
+        compile(&registered, &message, self.mapping).map_err(|error| error.with_context("schema", named))
     }
 
     fn of_file(&self, path: &Path) -> Result<RegisteredSchema> {
@@ -164,7 +164,9 @@ fn read_file(path: &Path) -> Result<String> {
     let failed = |message: String| {
         Error::new(ErrorKind::Invalid, "read the schema", message).with_context("file", path.display())
     };
-    let length = std::fs::metadata(path).map_err(|error| failed(error.to_string()).with_source(error))?.len();
+    let length = std::fs::metadata(path)
+        .map_err(|error| failed(error.to_string()).with_source(error))?
+        .len();
     if length > MAX_SCHEMA_FILE_BYTES {
         return Err(failed(format!("it is longer than {MAX_SCHEMA_FILE_BYTES} bytes")));
     }
@@ -263,14 +265,22 @@ impl Document for Compared {
         let mut text = String::new();
         let mut list = |title: &str, lines: Vec<String>| {
             if !lines.is_empty() {
-                text.push_str(&format!("{title}\n{}", indented(&format!("{}\n", lines.join("\n")))));
+                text.push_str(&format!(
+                    "{title}\n{}",
+                    indented(&format!("{}\n", lines.join("\n")))
+                ));
             }
         };
         let plain_all = |paths: &[String]| paths.iter().map(|path| plain(path)).collect();
         list("new columns", plain_all(&self.added));
         list("wider columns", plain_all(&self.widened));
         let refused = self.refused.iter().map(|change| {
-            format!("{}: {} in the table, {} in the schema", plain(&change.field), change.from, change.to)
+            format!(
+                "{}: {} in the table, {} in the schema",
+                plain(&change.field),
+                change.from,
+                change.to
+            )
         });
         list("refused", refused.collect());
         if let Some(hint) = self.refused.iter().find_map(|change| change.hint.as_deref()) {

@@ -9,11 +9,10 @@ use frazil_schema::{AvroSchema, JsonSchema, Mapping, MessageSelector, ProtobufFi
 const LISTED_MESSAGES: usize = 10;
 
 /// Compiles a schema under a topic's settings. `message` chooses among the messages of a Protobuf schema.
-pub(crate) fn compile(
-    schema: &RegisteredSchema,
-    message: &MessageRef,
-    mapping: &Mapping,
-) -> Result<SourceSchema> {
+///
+/// # Errors
+/// `Invalid` if no table can hold what it describes, or nothing says which of several messages is meant.
+pub fn compile(schema: &RegisteredSchema, message: &MessageRef, mapping: &Mapping) -> Result<SourceSchema> {
     let (text, references) = (&schema.text, &schema.references);
     match schema.kind {
         SchemaKind::Avro => AvroSchema::compile(text, references, mapping).map(SourceSchema::Avro),

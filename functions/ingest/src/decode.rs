@@ -5,7 +5,7 @@ use std::sync::Arc;
 use frazil_codec::{EncodedRecord, Payload};
 use frazil_config::{Format, SchemaSource, TopicSettings};
 use frazil_core::{Error, ErrorKind, Partition, Result};
-use frazil_kafka::wire::{Framed, Framing, SchemaRef, SubjectVersion, Unframed};
+use frazil_kafka::wire::{Framed, Framing, SchemaRef, Side, SubjectVersion, Unframed};
 use frazil_kafka::{Record, TimestampType};
 use frazil_schema::SourceSchema;
 
@@ -61,6 +61,7 @@ impl<'r> Values<'r> {
     /// with single records makes only them poison.
     pub(crate) async fn read(
         records: &[(Partition, &'r Record<'r>)],
+        side: Side,
         encoding: Encoding,
         named: Option<&SchemaRef>,
         schemas: &mut TopicSchemas<'_>,
@@ -69,9 +70,11 @@ impl<'r> Values<'r> {
         let mut unframed = Vec::with_capacity(records.len());
         let mut wanted = BTreeSet::new();
         for (_, record) in records {
-            let value = Framed::value(record)
-                .map(|value| unframe(&value, encoding))
-                .transpose();
+            let framed = match side {
+                Side::Value => Framed::value(record),
+                Side::Key => Framed::key(record),
+            };
+            let value = framed.map(|value| unframe(&value, encoding)).transpose();
             if let Ok(Some(value)) = &value {
                 inflated += value.inflated_bytes();
                 if inflated > MAX_INFLATED_BYTES {

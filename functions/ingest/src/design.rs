@@ -47,7 +47,7 @@ pub(crate) fn table_design(settings: &TopicSettings) -> Result<TableDesign> {
 }
 
 /// How the topic's settings turn source schemas into columns.
-pub(crate) fn mapping(settings: &TopicSettings) -> Result<Mapping> {
+pub fn mapping(settings: &TopicSettings) -> Result<Mapping> {
     let mut fields = std::collections::BTreeMap::new();
     for (path, field) in &settings.fields {
         let data_type = match &field.field_type {
@@ -104,7 +104,8 @@ pub(crate) fn check_frozen(
     Err(FrozenChange::to_error(&changes))
 }
 
-pub(crate) fn kafka_columns(settings: &TopicSettings) -> KafkaColumns {
+/// Which of Kafka's own columns the topic's settings ask for.
+pub fn kafka_columns(settings: &TopicSettings) -> KafkaColumns {
     let configured = settings.kafka_columns;
     KafkaColumns {
         key: configured.key,

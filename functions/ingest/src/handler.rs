@@ -1,30 +1,22 @@
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use frazil_codec::{DecodeOptions, Prepared, RawColumn, TargetTable, TimestampRange, UnknownFields, prepare};
-use frazil_config::{Config, Format, OnError, TopicSettings, UnknownFields as Configured};
-use frazil_core::{Error, ErrorKind, Offset, Partition, Result, TopicName, TopicPartition};
+use frazil_config::{Config, Format, OnError, Tables, TopicSettings};
+use frazil_core::{Error, ErrorKind, Offset, Partition, Result, TopicName};
 use frazil_kafka::wire::Framing;
 use frazil_kafka::{EventBuffer, Origin, PartitionBatch, Record};
-use frazil_schema::{Column, FieldMap, Mapping};
-use frazil_table::plan::SuspendCause;
-use frazil_table::{
-    Cause, Ensured, EventSink, FileSettings, LogName, ParkedEvent, StageRequest, TopicState, WantedColumns,
-    Warehouse, ensure_table, park, stage,
-};
-use iceberg::spec::Schema;
+use frazil_table::{Cause, EventSink, LogName, ParkedEvent, TopicState, Warehouse, park};
 
 use crate::Registries;
 use crate::breaker::Breaker;
-use crate::claims::{claims, dead_letter};
-use crate::decode::{Values, named_schema};
-use crate::design::{check_frozen, hash_key, kafka_columns, mapping, table_design};
+use crate::design::mapping;
 use crate::encoding::{Encoding, Known, kept, known, prevailing};
-use crate::report::{Failure, IngestReport, TopicOutcome, TopicReport};
+use crate::parts::PreparedRoute;
+use crate::report::{IngestReport, TopicOutcome, TopicReport};
+use crate::route::{Routed, record_names};
 use crate::schemas::Schemas;
 
 /// How the function behaves beside its configuration.
@@ -54,7 +46,7 @@ pub struct Ingest {
 
 /// Who delivers an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Delivery<'a> {
+pub(crate) enum Delivery<'a> {
     /// The event source: what a suspended topic gets is parked.
     Live,
     /// The drain of parked events of this topic: it stops when the topic is suspended again.
@@ -62,12 +54,12 @@ enum Delivery<'a> {
 }
 
 /// One topic's part of an event, on its way through.
-struct TopicEvent<'a> {
-    settings: TopicSettings,
-    state: TopicState,
-    batches: Vec<&'a PartitionBatch<'a>>,
+pub(crate) struct TopicEvent<'a> {
+    pub(crate) settings: TopicSettings,
+    pub(crate) state: TopicState,
+    pub(crate) batches: Vec<&'a PartitionBatch<'a>>,
     raw: &'a [u8],
-    delivery: Delivery<'a>,
+    pub(crate) delivery: Delivery<'a>,
 }
 
 impl Ingest {
@@ -152,18 +144,26 @@ impl Ingest {
         let records = topic.records();
         let encoding = self.encoding(topic).await?;
         let mapping = mapping(&topic.settings)?;
-        let values = self.values(&topic.settings, encoding, &mapping, &records).await?;
-        let readable = values.readable(&records);
+        let parts = self.parts(&topic.settings, encoding, &mapping, &records).await?;
+        let routed = match parts.route(&topic.settings, &records) {
+            Ok(routed) => routed,
+            Err(error) if error.kind() == ErrorKind::Invalid => {
+                return self
+                    .suspend_and_park(topic, Cause::Schema, &error.to_string())
+                    .await;
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some(message) = self.second_type(topic, &routed).await? {
+            return self.suspend_and_park(topic, Cause::Schema, &message).await;
+        }
         let now = self.warehouse.environment.now();
-        let mut prepared = prepare(&readable.encoded, decode_options(&topic.settings, &mapping, now)?)?;
+        let mut routes = routed.prepare(&topic.settings, &mapping, now)?;
 
-        let mut unreadable: BTreeMap<usize, &Error> = readable.poison.iter().copied().collect();
-        let undecodable = prepared.take_poison();
-        unreadable.extend(
-            undecodable
-                .iter()
-                .map(|poison| (readable.places[poison.index], &poison.error)),
-        );
+        let undecodable: Vec<(usize, Error)> =
+            routes.iter_mut().flat_map(PreparedRoute::take_poison).collect();
+        let mut unreadable = routed.poison.clone();
+        unreadable.extend(undecodable.iter().map(|(place, error)| (*place, error)));
 
         let stops = match self.judge(topic, &records, &unreadable).await? {
             Judged::Go(stops) => stops,
@@ -175,21 +175,39 @@ impl Ingest {
                 .get(&partition)
                 .is_none_or(|stop: &Stop| record.offset < stop.offset)
         };
-        prepared.retain(|index| is_taken(readable.places[index]));
-        self.stage(topic, &records, &prepared, &unreadable, &stops).await
+        routes.iter_mut().for_each(|route| route.retain(is_taken));
+        self.stage(topic, &records, &routes, &unreadable, &stops).await
     }
 
-    /// The topic's values, unframed, with their schemas.
-    pub(crate) async fn values<'r>(
-        &self,
-        settings: &TopicSettings,
-        encoding: Encoding,
-        mapping: &Mapping,
-        records: &[(Partition, &'r Record<'r>)],
-    ) -> Result<Values<'r>> {
-        let named = named_schema(settings, |path| self.config.schema_file(path));
-        let mut schemas = self.schemas.of_topic(settings, encoding.format, mapping)?;
-        Values::read(records, encoding, named.as_ref(), &mut schemas).await
+    /// Why the topic must stop, if its records are of another type than its table was made for.
+    async fn second_type(&self, topic: &TopicEvent<'_>, routed: &Routed<'_>) -> Result<Option<String>> {
+        if topic.settings.tables != Tables::One {
+            return Ok(None);
+        }
+        let names = record_names(routed);
+        let Some(first) = names.first() else {
+            return Ok(None);
+        };
+        let known = match &topic.state.record_name {
+            Some(known) => known.clone(),
+            None => {
+                let keep = |state: &mut TopicState| {
+                    let is_new = state.record_name.is_none();
+                    state.record_name.get_or_insert_with(|| first.clone());
+                    is_new
+                };
+                let (source, name) = (&topic.settings.source, &topic.settings.topic);
+                let state = self.warehouse.change_topic_state(source, name, keep).await?;
+                state.record_name.unwrap_or_else(|| first.clone())
+            }
+        };
+        Ok(names.into_iter().find(|name| *name != known).map(|other| {
+            format!(
+                "the topic's records are `{known}`, and now there are some of the type `{other}`; set tables = \
+                 \"by_record_name\" (in a topic without a table) for a table of each type, or tables = \"merged\" for \
+                 one with the columns of all, then `frazil topic resume`"
+            )
+        }))
     }
 
     /// How the topic's values are read. Under `auto`, what prevails among the first ones is kept in the state: how a
@@ -291,132 +309,7 @@ impl Ingest {
         }
     }
 
-    async fn stage(
-        &self,
-        topic: &TopicEvent<'_>,
-        records: &[(Partition, &Record<'_>)],
-        prepared: &Prepared<'_>,
-        unreadable: &BTreeMap<usize, &Error>,
-        stops: &BTreeMap<Partition, Stop>,
-    ) -> Result<TopicReport> {
-        let settings = &topic.settings;
-        let known = topic.state.tables.get(&settings.table).copied();
-        let design = table_design(settings)?;
-        let wanted = Wanted { prepared, settings };
-        let interval = self.options.schema_interval;
-        let ensured = ensure_table(
-            &self.warehouse,
-            &settings.table,
-            &wanted,
-            &design,
-            known,
-            interval,
-        )
-        .await;
-        let (table, ledger, schema_changed) = match ensured {
-            Ok(Ensured::Ready {
-                table,
-                ledger,
-                changed,
-            }) => (table, ledger, changed),
-            Ok(Ensured::Refused(changes)) => {
-                let reasons: Vec<String> = changes
-                    .iter()
-                    .map(|change| change.to_error().to_string())
-                    .collect();
-                return self
-                    .suspend_and_park(topic, Cause::Schema, &reasons.join("; "))
-                    .await;
-            }
-            Err(error) if error.kind() == ErrorKind::Suspended => {
-                let cause = match error.code() {
-                    Some("history") => Cause::Commit(SuspendCause::History),
-                    Some("settings.frozen") => Cause::Schema,
-                    _ => Cause::TableGone,
-                };
-                return self.suspend_and_park(topic, cause, &error.to_string()).await;
-            }
-            Err(error) => return Err(error),
-        };
-        if known.is_none() {
-            let uuid = table.metadata.uuid();
-            let add =
-                |state: &mut TopicState| state.tables.insert(settings.table.clone(), uuid) != Some(uuid);
-            self.warehouse
-                .change_topic_state(&settings.source, &settings.topic, add)
-                .await?;
-        }
-        let target = TargetTable {
-            schema: table.metadata.current_schema(),
-            fields: &ledger.fields,
-            kafka: &kafka_columns(settings),
-            topic: &settings.topic,
-            epoch: topic.state.epoch,
-        };
-        let rows = if prepared.rows().len() == 0 {
-            None
-        } else {
-            Some(prepared.to_batch(&target)?)
-        };
-
-        let offsets: BTreeMap<Partition, Offset> =
-            stops.iter().map(|(of, stop)| (*of, stop.offset)).collect();
-        let mut letters = Vec::new();
-        let mut per_partition: BTreeMap<Partition, u64> = BTreeMap::new();
-        for (place, error) in unreadable {
-            let (partition, record) = records[*place];
-            if offsets.get(&partition).is_none_or(|stop| record.offset < *stop) {
-                *per_partition.entry(partition).or_default() += 1;
-                if settings.on_error == OnError::DeadLetter {
-                    letters.push(dead_letter(partition, record, error));
-                }
-            }
-        }
-        let nothing = BTreeMap::new();
-        let (dead, skipped) = match settings.on_error {
-            OnError::DeadLetter => (&per_partition, &nothing),
-            OnError::Skip | OnError::Suspend => (&nothing, &per_partition),
-        };
-        let claims = claims(&topic.batches, &offsets, dead, skipped)?;
-        let mut report = topic.report(TopicOutcome::Staged { schema_changed });
-        report.skipped = skipped.values().sum();
-        report.failures = stops
-            .iter()
-            .map(|(partition, stop)| Failure {
-                topic_partition: TopicPartition {
-                    topic: settings.topic.clone(),
-                    partition: *partition,
-                },
-                offset: stop.offset,
-                reason: stop.reason.clone(),
-            })
-            .collect();
-        if claims.is_empty() {
-            return Ok(report);
-        }
-        let request = StageRequest {
-            table: &table,
-            ledger: &ledger,
-            log: topic.log(),
-            claims,
-            rows,
-            dead_letters: letters,
-            backfill: settings.backfill,
-            parked_as: match topic.delivery {
-                Delivery::Live => None,
-                Delivery::Parked(parked) => Some(parked.id),
-            },
-            files: FileSettings::default(),
-        };
-        let staged = stage(&self.warehouse, request).await?;
-        report.rows = staged.rows;
-        report.files = staged.files;
-        report.file_bytes = staged.bytes;
-        report.dead_letters = staged.dead_letters;
-        Ok(report)
-    }
-
-    async fn suspend_and_park(
+    pub(crate) async fn suspend_and_park(
         &self,
         topic: &TopicEvent<'_>,
         cause: Cause,
@@ -470,9 +363,9 @@ impl EventSink for Ingest {
 }
 
 /// Where a partition stops being taken, and why.
-struct Stop {
-    offset: Offset,
-    reason: String,
+pub(crate) struct Stop {
+    pub(crate) offset: Offset,
+    pub(crate) reason: String,
 }
 
 enum Judged {
@@ -481,7 +374,7 @@ enum Judged {
 }
 
 impl<'a> TopicEvent<'a> {
-    fn log(&self) -> LogName {
+    pub(crate) fn log(&self) -> LogName {
         LogName {
             source: self.settings.source.clone(),
             topic: self.settings.topic.clone(),
@@ -498,7 +391,7 @@ impl<'a> TopicEvent<'a> {
         self.batches.iter().flat_map(of).collect()
     }
 
-    fn report(&self, outcome: TopicOutcome) -> TopicReport {
+    pub(crate) fn report(&self, outcome: TopicOutcome) -> TopicReport {
         let records = self.batches.iter().flat_map(|batch| &batch.records);
         let size = |record: &Record<'_>| {
             (record.key.map_or(0, <[u8]>::len) + record.value.map_or(0, <[u8]>::len)) as u64
@@ -518,54 +411,6 @@ impl<'a> TopicEvent<'a> {
             outcome,
             failures: Vec::new(),
         }
-    }
-}
-
-/// How the topic's records are decoded.
-pub(crate) fn decode_options<'m>(
-    settings: &TopicSettings,
-    mapping: &'m Mapping,
-    now: frazil_core::TimestampMs,
-) -> Result<DecodeOptions<'m>> {
-    let (first_micros, last_micros) = settings.timestamp_range.micros(now);
-    Ok(DecodeOptions {
-        timestamp_range: TimestampRange {
-            first_micros,
-            last_micros,
-        },
-        max_columns: settings.max_columns as usize,
-        hash_key: hash_key(settings)?,
-        mapping,
-        unknown_fields: match settings.unknown_fields {
-            Configured::Count => UnknownFields::Count,
-            Configured::Collect => UnknownFields::Collect,
-            Configured::Fail => UnknownFields::Fail,
-        },
-        raw: match settings.format {
-            Format::String => RawColumn::String,
-            Format::Auto
-            | Format::Avro
-            | Format::Json
-            | Format::JsonSchema
-            | Format::Protobuf
-            | Format::Raw => RawColumn::Binary,
-        },
-    })
-}
-
-/// The columns that decoded records need, and the settings that they were decoded with.
-pub(crate) struct Wanted<'p, 'a> {
-    pub(crate) prepared: &'p Prepared<'a>,
-    pub(crate) settings: &'p TopicSettings,
-}
-
-impl WantedColumns for Wanted<'_, '_> {
-    fn check_settings(&self, properties: &HashMap<String, String>, fields: &FieldMap) -> Result<()> {
-        check_frozen(self.settings, properties, fields)
-    }
-
-    fn columns(&self, table: Option<(&Schema, &FieldMap)>) -> Vec<Cow<'_, [Column]>> {
-        self.prepared.columns(table)
     }
 }
 

@@ -11,12 +11,17 @@ mod decode;
 mod design;
 mod encoding;
 mod handler;
+mod parts;
 mod registries;
 mod report;
 mod retry;
+mod route;
 mod schemas;
+mod staging;
 
 pub use answer::{BatchItemFailure, BatchItemFailures, ItemIdentifier, answer};
+pub use compile::compile;
+pub use design::{kafka_columns, mapping};
 pub use handler::{Ingest, IngestOptions};
 pub use registries::Registries;
 pub use report::{Failure, IngestReport, TopicOutcome, TopicReport};

@@ -56,11 +56,7 @@ impl Registries {
     }
 
     /// The registry that has what is asked for: files are in none.
-    pub(crate) fn get(
-        &self,
-        name: Option<&RegistryName>,
-        reference: &SchemaRef,
-    ) -> Result<&dyn SchemaRegistry> {
+    pub fn get(&self, name: Option<&RegistryName>, reference: &SchemaRef) -> Result<&dyn SchemaRegistry> {
         if let SchemaRef::File(_) = reference {
             return Ok(self.files.as_ref());
         }

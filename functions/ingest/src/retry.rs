@@ -1,16 +1,15 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use frazil_codec::{TargetTable, prepare};
-use frazil_core::{Error, ErrorKind, Partition, Result, TopicPartition};
+use frazil_codec::TargetTable;
+use frazil_core::{Partition, Result, TopicPartition};
 use frazil_kafka::{Header, PartitionBatch, Record, TimestampType};
 use frazil_table::dead_letters::DeadLetter;
-use frazil_table::{Ensured, LetterReader, LogName, ReadAgain, ensure_table};
+use frazil_table::{LetterReader, LogName, ReadAgain};
 
 use crate::Ingest;
-use crate::design::{kafka_columns, mapping, table_design};
+use crate::design::{kafka_columns, mapping};
 use crate::encoding::{Known, kept, known, prevailing};
-use crate::handler::{Wanted, decode_options};
 
 #[async_trait]
 impl LetterReader for Ingest {
@@ -33,56 +32,31 @@ impl LetterReader for Ingest {
             .flat_map(|batch| batch.records.iter().map(move |record| (of(batch), record)))
             .collect();
         let mapping = mapping(&settings)?;
-        let values = self.values(&settings, encoding, &mapping, &records).await?;
-        let readable = values.readable(&records);
-        let now = self.warehouse.environment.now();
-        let mut prepared = prepare(&readable.encoded, decode_options(&settings, &mapping, now)?)?;
-        drop(prepared.take_poison());
-        if prepared.rows().len() == 0 {
-            return Ok(Vec::new());
-        }
-        let known = state.tables.get(&settings.table).copied();
-        let design = table_design(&settings)?;
-        let interval = self.options.schema_interval;
-        let wanted = Wanted {
-            prepared: &prepared,
-            settings: &settings,
-        };
-        let ensured = ensure_table(
-            &self.warehouse,
-            &settings.table,
-            &wanted,
-            &design,
-            known,
-            interval,
-        );
-        let (table, ledger) = match ensured.await? {
-            Ensured::Ready { table, ledger, .. } => (table, ledger),
-            Ensured::Refused(changes) => {
-                let reasons: Vec<String> = changes
-                    .iter()
-                    .map(|change| change.to_error().to_string())
-                    .collect();
-                return Err(
-                    Error::new(ErrorKind::Invalid, "retry dead letters", reasons.join("; "))
-                        .with_context("table", &settings.table),
-                );
+        let parts = self.parts(&settings, encoding, &mapping, &records).await?;
+        let routed = parts.route(&settings, &records)?;
+        let mut read = Vec::new();
+        for mut route in routed.prepare(&settings, &mapping, self.warehouse.environment.now())? {
+            drop(route.take_poison());
+            if route.prepared.rows().len() == 0 {
+                continue;
             }
-        };
-        let target = TargetTable {
-            schema: table.metadata.current_schema(),
-            fields: &ledger.fields,
-            kafka: &kafka_columns(settings.kafka_columns),
-            topic: &settings.topic,
-            epoch: log.epoch,
-        };
-        let rows = prepared.to_batch(&target)?;
-        let letters = prepared.rows().map(|index| places[readable.places[index]]);
-        Ok(vec![ReadAgain {
-            table: settings.table.clone(),
-            letters: letters.collect(),
-            rows,
-        }])
+            let ready = self.ready(&settings, &state, &route.table, Some(&route)).await?;
+            let target = TargetTable {
+                schema: ready.table.metadata.current_schema(),
+                fields: &ready.ledger.fields,
+                kafka: &kafka_columns(&settings),
+                topic: &settings.topic,
+                epoch: log.epoch,
+            };
+            let rows = route.prepared.to_batch(&target)?;
+            let letters = route.prepared.rows().map(|index| places[route.places[index]]);
+            read.push(ReadAgain {
+                letters: letters.collect(),
+                rows,
+                table: route.table,
+            });
+        }
+        Ok(read)
     }
 }
 

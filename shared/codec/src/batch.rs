@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -41,39 +42,55 @@ impl Prepared<'_> {
     pub fn to_batch(&self, table: &TargetTable<'_>) -> Result<RecordBatch> {
         let arrow_schema = Arc::new(schema_to_arrow_schema(table.schema).map_err(internal)?);
         let target = table.schema.as_struct();
-        let mut writers = Vec::with_capacity(self.writers.len());
-        for (writer, columns) in self
-            .writers
-            .iter()
-            .zip(self.columns(Some((table.schema, table.fields))))
-        {
-            let arrays = match writer {
-                Writer::Encoded { arrays, .. } => arrays.clone(),
-                Writer::Json { tape, roots, .. } => fill_json(tape, roots, &columns)?,
-                Writer::Nothing { .. } => Vec::new(),
-            };
-            let projection = Projection { fields: table.fields };
-            writers.push(projection.columns(
-                target,
-                arrow_schema.fields(),
-                &columns,
-                &arrays,
-                &FieldPath::value(),
-                writer.len(),
-            )?);
-        }
+        let values = self.projected(
+            table,
+            arrow_schema.fields(),
+            self.own_columns(Some((table.schema, table.fields))),
+        )?;
+        let keys = match &self.keys {
+            Some(keys) => keys.projected(table, arrow_schema.fields(), keys.key_columns())?,
+            None => Vec::new(),
+        };
         let mut kafka = self.kafka_columns(table)?;
         let mut arrays = Vec::with_capacity(target.fields().len());
         for (index, (field, arrow)) in target.fields().iter().zip(arrow_schema.fields()).enumerate() {
             arrays.push(match kafka.remove(&field.id) {
                 Some(array) => Projection { fields: table.fields }.cast(array, arrow.data_type())?,
-                None => self.in_order(
-                    writers.iter().map(|columns| columns[index].as_ref()),
-                    arrow.data_type(),
-                )?,
+                None => {
+                    let is_of_key = keys.iter().any(|columns| columns[index].is_some());
+                    let (rows, writers) = match &self.keys {
+                        Some(of_keys) if is_of_key => (of_keys.as_ref(), &keys),
+                        _ => (self, &values),
+                    };
+                    rows.in_order(
+                        writers.iter().map(|columns| columns[index].as_ref()),
+                        arrow.data_type(),
+                    )?
+                }
             });
         }
         RecordBatch::try_new(arrow_schema, arrays).map_err(internal)
+    }
+
+    /// For each writer, one array per column of the table; `None` where it has none.
+    fn projected(
+        &self,
+        table: &TargetTable<'_>,
+        arrow: &Fields,
+        lists: Vec<Cow<'_, [Column]>>,
+    ) -> Result<Vec<Vec<Option<ArrayRef>>>> {
+        let projection = Projection { fields: table.fields };
+        let mut projected = Vec::with_capacity(self.writers.len());
+        for (writer, columns) in self.writers.iter().zip(lists) {
+            let arrays = match writer {
+                Writer::Encoded { arrays, .. } => arrays.clone(),
+                Writer::Json { tape, roots, .. } => fill_json(tape, roots, &columns)?,
+                Writer::Nothing { .. } => Vec::new(),
+            };
+            let (target, root) = (table.schema.as_struct(), FieldPath::value());
+            projected.push(projection.columns(target, arrow, &columns, &arrays, &root, writer.len())?);
+        }
+        Ok(projected)
     }
 
     /// One column of all writers, in the order of the rows.

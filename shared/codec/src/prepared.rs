@@ -1,5 +1,5 @@
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
@@ -95,6 +95,8 @@ pub struct Prepared<'a> {
     pub(crate) rows: Vec<Row>,
     poison: Vec<PoisonRecord>,
     unknown_fields: u64,
+    /// The same records' keys as columns, with as many rows, if they are wanted.
+    pub(crate) keys: Option<Box<Prepared<'a>>>,
 }
 
 /// Where a good record's value is.
@@ -178,13 +180,49 @@ pub fn prepare<'a>(records: &'a [EncodedRecord<'a>], options: DecodeOptions<'a>)
         rows,
         poison,
         unknown_fields,
+        keys: None,
     })
 }
 
 impl<'a> Prepared<'a> {
+    /// Gives the rows columns of their records' keys too. `keys` are the same records in the same order, each with its
+    /// key as the payload. A record whose key cannot be read is poison like one whose value cannot.
+    #[must_use]
+    pub fn with_keys(mut self, mut keys: Self) -> Self {
+        let unreadable = keys.take_poison().into_iter().map(|poison| PoisonRecord {
+            index: poison.index,
+            error: poison.error.with_context("of", "key"),
+        });
+        self.poison.extend(unreadable);
+        self.poison.sort_by_key(|poison| poison.index);
+        self.poison.dedup_by_key(|poison| poison.index);
+        let readable: HashSet<usize> = keys.rows().collect();
+        self.rows.retain(|row| readable.contains(&row.record));
+        let readable: HashSet<usize> = self.rows().collect();
+        keys.rows.retain(|row| readable.contains(&row.record));
+        self.keys = Some(Box::new(keys));
+        self
+    }
+
     /// The columns that the records need, one list per writer schema in the order of their coming, given what the
     /// table has (inferred JSON depends on it; Avro does not). To be passed to [`frazil_schema::evolve`].
     pub fn columns(&self, table: Option<(&Schema, &FieldMap)>) -> Vec<Cow<'a, [Column]>> {
+        let mut lists = self.own_columns(table);
+        if let Some(keys) = &self.keys {
+            lists.extend(keys.key_columns());
+        }
+        lists
+    }
+
+    /// The columns of keys: they feed columns of their own, whatever the value's fields are called.
+    pub(crate) fn key_columns(&self) -> Vec<Cow<'a, [Column]>> {
+        let lists = self.own_columns(None).into_iter();
+        lists
+            .map(|list| Cow::Owned(list.iter().map(Column::of_key).collect()))
+            .collect()
+    }
+
+    pub(crate) fn own_columns(&self, table: Option<(&Schema, &FieldMap)>) -> Vec<Cow<'a, [Column]>> {
         let max_columns = self.options.max_columns;
         self.writers
             .iter()
@@ -222,26 +260,10 @@ impl<'a> Prepared<'a> {
     /// the first poison record of a partition.
     pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
         self.rows.retain(|row| keep(row.record));
-    }
-
-    /// Makes every record poison whose columns were asked for in list `list` of [`columns`](Self::columns):
-    /// the table refuses their schema. Tombstones stay.
-    pub fn reject(&mut self, list: usize, mut error: impl FnMut() -> Error) {
-        let (records, poison) = (self.records, &mut self.poison);
-        self.rows.retain(|row| {
-            let rejected = row.writer == list && !matches!(records[row.record].payload, Payload::Tombstone);
-            if rejected {
-                poison.push(PoisonRecord {
-                    index: row.record,
-                    error: error(),
-                });
-            }
-            !rejected
-        });
-        if let Some(writer) = self.writers.get_mut(list) {
-            *writer = Writer::Nothing { len: writer.len() }; // its columns are asked for no more
+        if let Some(keys) = &mut self.keys {
+            let kept: HashSet<usize> = self.rows.iter().map(|row| row.record).collect();
+            keys.rows.retain(|row| kept.contains(&row.record));
         }
-        self.poison.sort_by_key(|poison| poison.index);
     }
 }
 

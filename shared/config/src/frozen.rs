@@ -9,7 +9,8 @@ use crate::topic::TopicSettings;
 /// The settings that a table keeps for good, and what a table has that was made before there was the setting. The
 /// others judge records or pace the work, and may change at any time: what a schema may ask of the table is not for
 /// them to say, and Kafka's own columns may be added or left null.
-const FROZEN: [(&str, &str); 7] = [
+const FROZEN: [(&str, &str); 8] = [
+    ("tables", "\"one\""),
     ("column_case", "\"lower\""),
     ("timestamps", "\"utc\""),
     ("time_type", "\"string\""),
@@ -101,6 +102,11 @@ impl TopicSettings {
                     }
                 }
                 _ if before == now => {}
+                // Neither moves a record to another table.
+                (Value::String(before), Value::String(now))
+                    if [before, now]
+                        .iter()
+                        .all(|one| ["one", "merged"].contains(&one.as_str())) => {}
                 _ => changes.push(FrozenChange {
                     setting: setting.to_owned(),
                     table: shown(Some(&before)),

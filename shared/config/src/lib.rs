@@ -59,5 +59,6 @@ pub use registry::{
 };
 pub use source::Source;
 pub use topic::{
-    Breaker, ColumnCase, OnError, Retention, TimeType, Timestamps, TopicSettings, UnknownFields,
+    Breaker, ColumnCase, KeyColumns, OnError, Retention, Tables, TimeType, Timestamps, TopicSettings,
+    UnknownFields,
 };

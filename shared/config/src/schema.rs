@@ -217,7 +217,7 @@ fn schema_and_reader_know_the_same_keys() {
         written.sort_unstable();
         assert_eq!(read, written, "[{section}]");
     }
-    assert_eq!(checked, 7 + 3 + 12 + 25 + 27 + 5 + 3 + 3 + 3);
+    assert_eq!(checked, 7 + 3 + 12 + 28 + 30 + 5 + 3 + 3 + 3);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::layout::{PartitionField, SortField, column_name};
 use crate::reader::{Keys, LaterKey, Section};
 use crate::registry::{REGISTRY_KEYS, RegistrySection};
 use crate::source::{broker_address, cluster_arn};
-use crate::topic::{ColumnCase, OnError, TimeType, Timestamps, UnknownFields};
+use crate::topic::{ColumnCase, KeyColumns, OnError, Tables, TimeType, Timestamps, UnknownFields};
 
 /// Most fields of a partition spec or sort order: each multiplies the files that one event makes.
 const MAX_LAYOUT_FIELDS: usize = 8;
@@ -276,6 +276,18 @@ pub(crate) struct TopicKeys {
     /// The full name of the Protobuf message that values are, when their framing does not say.
     #[cfg_attr(test, schemars(extend("examples" = ["shop.v1.Order"])))]
     pub(crate) message: Read<String>,
+    /// What becomes of records of different types in one topic: with `one`, a second type suspends the topic; `merged`
+    /// gives the table the columns of all; `by_record_name` gives each type a table of its own, `TABLE_FULL_NAME`.
+    /// Frozen when the table is made, but for `one` and `merged`.
+    #[cfg_attr(test, schemars(extend("default" = "one")))]
+    pub(crate) tables: Read<Tables>,
+    /// What becomes of keys: `kafka` keeps them as text in `_kafka_key`, `columns` makes columns of their fields too.
+    #[cfg_attr(test, schemars(extend("default" = "kafka")))]
+    pub(crate) key: Read<KeyColumns>,
+    /// How keys that become columns are encoded: as `format`, but for `json`. `auto` is the language of the schema that
+    /// a key names.
+    #[cfg_attr(test, schemars(extend("default" = "auto")))]
+    pub(crate) key_format: Read<Format>,
     /// Kafka's own columns, beside `_kafka_partition`, `_kafka_offset`, `_kafka_timestamp` and `_kafka_epoch`,
     /// which every table has.
     pub(crate) kafka_columns: KafkaColumnsSection,
@@ -353,6 +365,9 @@ impl TopicKeys {
         "schema",
         "registry",
         "message",
+        "tables",
+        "key",
+        "key_format",
         "kafka_columns",
         "column_case",
         "timestamps",
@@ -375,15 +390,12 @@ impl TopicKeys {
 
     const LATER: &[LaterKey] = &[
         ("partition_range", "a bound on partition values"),
-        ("key_fields", "columns of the key's fields"),
-        ("key_format", "columns of the key's fields"),
         ("mode", "upsert"),
         ("upsert", "upsert"),
         ("merge_key", "upsert"),
         ("apply_defaults", "the reader's defaults"),
         ("ttl", "removal of old rows"),
         ("compaction", "maintenance"),
-        ("route", "several tables for one topic"),
     ];
 
     fn read(section: &Section<'_>) -> Self {
@@ -406,6 +418,11 @@ impl TopicKeys {
             schema: section.read("schema"),
             registry: section.read("registry"),
             message: section.read("message"),
+            tables: section.read("tables"),
+            key: section.read("key"),
+            key_format: section
+                .read("key_format")
+                .filter(|format| check(section, format, is_key_format)),
             kafka_columns: section
                 .section("kafka_columns", &KAFKA_COLUMNS_KEYS)
                 .map(KafkaColumnsSection::read)
@@ -634,6 +651,14 @@ fn read_range(section: &Section<'_>, key: &'static str) -> Read<InstantRange> {
     };
     section.faults().add(&ends.at, problem);
     None
+}
+
+fn is_key_format(format: &Format) -> Result<(), Problem> {
+    match format {
+        Format::Json => Err(Problem::new("columns of keys are not inferred")
+            .hint("use \"json_schema\" with a schema that the keys name, or \"string\"")),
+        _ => Ok(()),
+    }
 }
 
 /// A namespace or a table as Glue and Athena can name it.

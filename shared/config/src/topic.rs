@@ -34,6 +34,15 @@ pub struct TopicSettings {
     /// The full name of the Protobuf message that values are, when they do not say.
     #[serde(default)]
     pub message: Option<String>,
+    /// What becomes of records of different types.
+    #[serde(default)]
+    pub tables: Tables,
+    /// Whether keys become columns of their own.
+    #[serde(default)]
+    pub key: KeyColumns,
+    /// How keys that become columns are encoded.
+    #[serde(default)]
+    pub key_format: Format,
     /// Which of Kafka's own columns the table has.
     pub kafka_columns: KafkaColumns,
     /// How column names are written.
@@ -102,6 +111,32 @@ impl TopicSettings {
             .with_hint("set it where Frazil runs, to at least 16 bytes that nobody can guess")),
         }
     }
+}
+
+choice! {
+    /// What becomes of a topic's records of different types, told apart by the full names of their schemas.
+    pub enum Tables {
+        /// There is one type only: with a second one the topic suspends.
+        #[default]
+        One = "one",
+        /// All types go into the topic's table, which gets the columns of all.
+        Merged = "merged",
+        /// Each type has a table of its own, named after topic and type.
+        ByRecordName = "by_record_name",
+    }
+    later {}
+}
+
+choice! {
+    /// What becomes of a record's key.
+    pub enum KeyColumns {
+        /// It is the text of `_kafka_key`.
+        #[default]
+        Kafka = "kafka",
+        /// Its fields are columns too.
+        Columns = "columns",
+    }
+    later {}
 }
 
 choice! {

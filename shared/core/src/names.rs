@@ -155,6 +155,11 @@ impl SafeNames {
         self.taken.insert(name.into());
     }
 
+    /// Whether a name is taken.
+    pub fn is_claimed(&self, name: &str) -> bool {
+        self.taken.contains(name)
+    }
+
     /// `wanted` itself, or with the first free suffix.
     pub fn claim(&mut self, wanted: String) -> String {
         if self.taken.insert(wanted.clone()) {

@@ -26,6 +26,7 @@ pub const MAX_SCHEMA_TYPES: usize = 20_000;
 /// order of fields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AvroSchema {
+    name: Option<String>,
     fields: Vec<AvroField>,
     definitions: Arc<[AvroType]>,
     columns: Vec<Column>,
@@ -173,10 +174,16 @@ impl AvroSchema {
         let definitions = parser.definitions()?.into();
         let columns = columns::of_fields(&mut fields, &[], mapping)?;
         Ok(Self {
+            name: parser::record_name(&json),
             fields,
             definitions,
             columns,
         })
+    }
+
+    /// The full name of the record; none of a schema that is something else.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// The record's fields, in the order in which they are on the wire.

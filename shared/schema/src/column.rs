@@ -57,6 +57,21 @@ impl Column {
         }
     }
 
+    /// The column of the same field of a record's key. It has a path of its own beside that of a field of the value, and
+    /// where the name is taken, `key_` goes before it. A key that is a single value is the column `key`.
+    #[must_use]
+    pub fn of_key(&self) -> Self {
+        let mut column = self.clone();
+        column.variant = Some(Self::OF_KEY);
+        if column.source == "value" {
+            "key".clone_into(&mut column.name);
+        }
+        column
+    }
+
+    /// The variant of columns that are fed by keys.
+    pub(crate) const OF_KEY: &'static str = "key";
+
     /// Where the column comes from, below `parent`.
     pub fn path(&self, parent: &FieldPath) -> FieldPath {
         parent.field(&self.source, self.variant)

@@ -207,7 +207,13 @@ impl Evolver {
             .with_code("schema.column_clash")
             .with_hint("rename the field in the producer, or switch that column off for this topic"));
         }
-        let name = claim(names, &column.name);
+        let key_name = format!("key_{}", column.name);
+        let is_taken = |name: &str| names.is_claimed(&name.to_ascii_lowercase());
+        let wanted = match column.variant {
+            Some(Column::OF_KEY) if parent.is_value_root() && is_taken(&column.name) => &key_name,
+            _ => &column.name,
+        };
+        let name = claim(names, wanted);
         if *parent == FieldPath::kafka() && name != column.name {
             return Err(Error::new(
                 ErrorKind::Invalid,

@@ -25,6 +25,7 @@ pub const MAX_REFERENCED_BYTES: usize = 8 << 20;
 /// producer's business. With the annotations of Connect's converter (`connect.type`, `connect.parameters`, `title`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonSchema {
+    title: Option<String>,
     root: JsonType,
     columns: Vec<Column>,
 }
@@ -131,8 +132,17 @@ impl JsonSchema {
             documents.add(name, document);
         }
         let domain = Compiler::new(&documents).compile(&place)?;
-        let (root, columns) = columns::of_root(domain, mapping)?;
-        Ok(Self { root, columns })
+        let (of_root, columns) = columns::of_root(domain, mapping)?;
+        Ok(Self {
+            title: root.get("title").and_then(Document::as_str).map(str::to_owned),
+            root: of_root,
+            columns,
+        })
+    }
+
+    /// The schema's title, which strategies that name subjects after records take for the name of its type.
+    pub fn title(&self) -> Option<&str> {
+        self.title.as_deref()
     }
 
     /// How to read a record's value: an object whose fields have the columns, or the one column's value.

@@ -20,4 +20,14 @@ impl SourceSchema {
             Self::Protobuf(schema) => schema.columns(),
         }
     }
+
+    /// The name of the type that the records are: the full name of an Avro record or a Protobuf message, the title of a
+    /// JSON Schema.
+    pub fn record_name(&self) -> Option<&str> {
+        match self {
+            Self::Avro(schema) => schema.name(),
+            Self::Json(schema) => schema.title(),
+            Self::Protobuf(schema) => Some(schema.name()),
+        }
+    }
 }

@@ -45,6 +45,9 @@ pub struct TopicState {
     /// How the values that decided it name their schemas. Decided and kept together with `value_format`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value_framing: Option<ValueFraming>,
+    /// The full name of the type that the topic's records are, once one was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record_name: Option<String>,
     /// Whether resume asked the breaker to let the next trip pass.
     #[serde(default)]
     pub breaker_override: bool,
@@ -151,6 +154,7 @@ impl TopicState {
             high_water: BTreeMap::new(),
             value_format: None,
             value_framing: None,
+            record_name: None,
             breaker_override: false,
             adoption: None,
         }

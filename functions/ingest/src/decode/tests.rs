@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use frazil_config::Config;
 use frazil_core::{Offset, TopicName};
+use frazil_kafka::wire::Side;
 use frazil_kafka::{Header, SchemaMetadata};
 use frazil_registry::{CachedRegistry, DirectoryRegistry};
 use frazil_schema::Mapping;
@@ -67,7 +68,7 @@ impl Bench {
         let mapping = Mapping::default();
         let mut schemas = self.schemas.of_topic(&settings, encoding.format, &mapping)?;
         let records: Vec<_> = records.iter().map(|record| (Partition(0), record)).collect();
-        let values = Values::read(&records, encoding, named.as_ref(), &mut schemas).await?;
+        let values = Values::read(&records, Side::Value, encoding, named.as_ref(), &mut schemas).await?;
         let readable = values.readable(&records);
         let mut found: Vec<_> = readable
             .poison

@@ -1,11 +1,11 @@
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use frazil_core::{Error, ErrorKind, Offset, Partition};
+use frazil_core::{ErrorKind, Offset, Partition};
 use frazil_schema::{AvroSchema, KafkaColumns, SourceSchema};
 use iceberg::arrow::schema_to_arrow_schema;
 
 use super::{Table, poison, records, show, values};
-use crate::{DecodeOptions, EncodedRecord, Payload, prepare};
+use crate::{DecodeOptions, EncodedRecord, Payload, RawColumn, prepare};
 
 fn schema(fields: &str) -> SourceSchema {
     SourceSchema::Avro(
@@ -140,43 +140,59 @@ fn writers_interleave_and_rows_stay_in_order() {
 }
 
 #[test]
-fn a_writer_that_the_table_refuses_can_be_set_aside() {
-    let (good, bad) = (
-        schema(r#"{"name": "a", "type": "int"}"#),
-        schema(r#"{"name": "a", "type": "string"}"#),
-    );
-    let records = records([
-        Payload::Encoded {
-            schema: &good,
-            body: &[2],
-        },
-        Payload::Encoded {
-            schema: &bad,
-            body: &[2, b'x'],
-        },
+fn keys_become_columns_beside_the_value() {
+    let key = schema(r#"{"name": "id", "type": "int"}, {"name": "region", "type": "string"}"#);
+    let value = schema(r#"{"name": "id", "type": "string"}"#);
+    let value = |body| Payload::Encoded { schema: &value, body };
+    let of_key = |body| Payload::Encoded { schema: &key, body };
+    let values_of = records([
+        value(&[2, b'a']),
         Payload::Tombstone,
-        Payload::Encoded {
-            schema: &good,
-            body: &[],
-        },
+        value(&[9]),
+        value(&[2, b'd']),
+        value(&[2, b'e']),
     ]);
-    let mut prepared = prepare(&records, DecodeOptions::default()).unwrap();
-    let mut table = Table::default();
-    assert_eq!(
-        table.take(&prepared).unwrap_err().code(),
-        Some("schema.change_refused")
-    );
-    prepared.reject(1, || {
-        Error::new(ErrorKind::Poison, "use the schema", "refused").with_code("schema.change_refused")
-    });
-    assert_eq!(
-        poison(&prepared)
+    let keys_of = records([
+        of_key(&[2, 4, b'e', b'u']),
+        of_key(&[4, 4, b'u', b's']),
+        of_key(&[6, 4, b'u', b's']),
+        of_key(&[2]),
+        Payload::Tombstone,
+    ]);
+    let options = DecodeOptions::default();
+    let keys = prepare(&keys_of, options).unwrap();
+    let prepared = prepare(&values_of, options).unwrap().with_keys(keys);
+    let poison = poison(&prepared);
+    assert_eq!(poison.iter().map(|(index, _)| *index).collect::<Vec<_>>(), [2, 3]);
+    assert!(
+        prepared.poison()[1]
+            .error
+            .context()
             .iter()
-            .map(|(index, _)| *index)
-            .collect::<Vec<_>>(),
-        [1, 3]
+            .any(|(key, value)| *key == "of" && value == "key")
     );
-    assert_eq!(values(&table.take(&prepared).unwrap()), ["a=1", ""]);
+    let batch = Table::default().take(&prepared).unwrap();
+    assert_eq!(
+        values(&batch),
+        ["id=a key_id=1 region=eu", "key_id=2 region=us", "id=e"]
+    );
+}
+
+#[test]
+fn a_key_that_is_a_single_value_is_the_column_key() {
+    let values_of = records([Payload::Json(br#"{"key": 1}"#)]);
+    let keys_of = records([Payload::Raw(b"k1")]);
+    let options = DecodeOptions::default();
+    let text = DecodeOptions {
+        raw: RawColumn::String,
+        ..options
+    };
+    let keys = prepare(&keys_of, text).unwrap();
+    let prepared = prepare(&values_of, options).unwrap().with_keys(keys);
+    assert_eq!(
+        values(&Table::default().take(&prepared).unwrap()),
+        ["key=1 key_key=k1"]
+    );
 }
 
 #[test]

@@ -5,9 +5,9 @@ use frazil_core::{ErrorKind, RegistryName, SourceName, TableName, TopicName};
 use proptest::prelude::*;
 
 use crate::{
-    Breaker, ColumnCase, Config, DurationMs, Format, Framing, Instant, InstantRange, KafkaColumns, OnError,
-    PartitionField, Retention, SchemaSource, SortField, TimeType, Timestamps, TopicSettings, Transform,
-    UnknownFields,
+    Breaker, ColumnCase, Config, DurationMs, Format, Framing, Instant, InstantRange, KafkaColumns,
+    KeyColumns, OnError, PartitionField, Retention, SchemaSource, SortField, Tables, TimeType, Timestamps,
+    TopicSettings, Transform, UnknownFields,
 };
 
 fn parse(text: &str) -> Config {
@@ -55,6 +55,9 @@ fn without_a_file_every_topic_has_a_table() {
         schema: SchemaSource::Auto,
         registry: None,
         message: None,
+        tables: Tables::One,
+        key: KeyColumns::Kafka,
+        key_format: Format::Auto,
         kafka_columns: KafkaColumns {
             key: true,
             headers: true,
@@ -122,6 +125,9 @@ fn every_key_is_heard() {
         framing = "confluent"
         schema = "registry"
         registry = "cloud"
+        tables = "by_record_name"
+        key = "columns"
+        key_format = "avro"
         kafka_columns = { key = false, timestamp_type = true }
         column_case = "snake"
         timestamps = "utc_naive"
@@ -156,6 +162,9 @@ fn every_key_is_heard() {
             schema: SchemaSource::Registry,
             registry: Some(RegistryName::new("cloud")),
             message: None,
+            tables: Tables::ByRecordName,
+            key: KeyColumns::Columns,
+            key_format: Format::Avro,
             kafka_columns: KafkaColumns {
                 key: false,
                 headers: true,

@@ -372,6 +372,16 @@ fn full_name(name: &str, namespace: &str) -> String {
     }
 }
 
+/// The full name of a schema that is a record.
+pub(super) fn record_name(json: &Value) -> Option<String> {
+    let object = json.as_object()?;
+    match object.get("type")? {
+        Value::String(name) if name == "record" => defined_name(object, ""),
+        inner @ Value::Object(_) => record_name(inner),
+        _ => None,
+    }
+}
+
 /// The full name that a definition gives to its type.
 fn defined_name(object: &Map<String, Value>, enclosing: &str) -> Option<String> {
     let name = object.get("name").and_then(Value::as_str)?;

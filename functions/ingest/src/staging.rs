@@ -1,0 +1,242 @@
+//! From decoded records to staged ones: every table of the topic is made ready before anything is staged, and each
+//! gets a descriptor that claims all of the event.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use frazil_codec::TargetTable;
+use frazil_config::{OnError, Tables, TopicSettings};
+use frazil_core::{Error, ErrorKind, Offset, Partition, Result, TableName, TopicPartition};
+use frazil_kafka::Record;
+use frazil_schema::{Column, FieldMap};
+use frazil_table::dead_letters::DeadLetter;
+use frazil_table::plan::SuspendCause;
+use frazil_table::{
+    Cause, Ensured, FileSettings, Ledger, LoadedTable, StageRequest, TopicState, WantedColumns, ensure_table,
+    stage,
+};
+use iceberg::spec::Schema;
+
+use crate::Ingest;
+use crate::claims::{claims, dead_letter};
+use crate::design::{check_frozen, kafka_columns, table_design};
+use crate::handler::{Delivery, Stop, TopicEvent};
+use crate::parts::PreparedRoute;
+use crate::report::{Failure, TopicOutcome, TopicReport};
+
+/// A table that has a place for what goes into it.
+pub(crate) struct Ready {
+    pub(crate) table: LoadedTable,
+    pub(crate) ledger: Ledger,
+    changed: bool,
+}
+
+impl Ingest {
+    /// Makes a table ready for records. `Suspended` when a person must decide first.
+    pub(crate) async fn ready(
+        &self,
+        settings: &TopicSettings,
+        state: &TopicState,
+        name: &TableName,
+        route: Option<&PreparedRoute<'_>>,
+    ) -> Result<Ready> {
+        let known = state.tables.get(name).copied();
+        // Each table of a topic is frozen under its own name.
+        let settings = TopicSettings {
+            table: name.clone(),
+            ..settings.clone()
+        };
+        let design = table_design(&settings)?;
+        let wanted = Wanted {
+            route,
+            settings: &settings,
+        };
+        let interval = self.options.schema_interval;
+        let (table, ledger, changed) =
+            match ensure_table(&self.warehouse, name, &wanted, &design, known, interval).await? {
+                Ensured::Ready {
+                    table,
+                    ledger,
+                    changed,
+                } => (table, *ledger, changed),
+                Ensured::Refused(changes) => {
+                    let reasons: Vec<String> = changes
+                        .iter()
+                        .map(|change| change.to_error().to_string())
+                        .collect();
+                    let code = "schema.change_refused";
+                    return Err(Error::new(
+                        ErrorKind::Suspended,
+                        "change the table's schema",
+                        reasons.join("; "),
+                    )
+                    .with_code(code));
+                }
+            };
+        if known.is_none() {
+            let uuid = table.metadata.uuid();
+            let add = |state: &mut TopicState| state.tables.insert(name.clone(), uuid) != Some(uuid);
+            self.warehouse
+                .change_topic_state(&settings.source, &settings.topic, add)
+                .await?;
+        }
+        Ok(Ready {
+            table,
+            ledger,
+            changed,
+        })
+    }
+
+    /// Stages what was decoded, for every table of the topic. When it answers `Ok`, all of it is safe.
+    pub(crate) async fn stage(
+        &self,
+        topic: &TopicEvent<'_>,
+        records: &[(Partition, &Record<'_>)],
+        routes: &[PreparedRoute<'_>],
+        unreadable: &BTreeMap<usize, &Error>,
+        stops: &BTreeMap<Partition, Stop>,
+    ) -> Result<TopicReport> {
+        let settings = &topic.settings;
+        let mut ready = Vec::new();
+        for name in tables(topic, routes, !unreadable.is_empty()) {
+            let route = routes.iter().find(|route| route.table == name);
+            match self.ready(settings, &topic.state, &name, route).await {
+                Ok(table) => ready.push((table, route)),
+                Err(error) if error.kind() == ErrorKind::Suspended => {
+                    let cause = match error.code() {
+                        Some("history") => Cause::Commit(SuspendCause::History),
+                        Some("settings.frozen" | "schema.change_refused") => Cause::Schema,
+                        _ => Cause::TableGone,
+                    };
+                    return self.suspend_and_park(topic, cause, &error.to_string()).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+
+        let offsets: BTreeMap<Partition, Offset> =
+            stops.iter().map(|(of, stop)| (*of, stop.offset)).collect();
+        let mut letters = Vec::new();
+        let mut per_partition: BTreeMap<Partition, u64> = BTreeMap::new();
+        for (place, error) in unreadable {
+            let (partition, record) = records[*place];
+            if offsets.get(&partition).is_none_or(|stop| record.offset < *stop) {
+                *per_partition.entry(partition).or_default() += 1;
+                if settings.on_error == OnError::DeadLetter {
+                    letters.push(dead_letter(partition, record, error));
+                }
+            }
+        }
+        let nothing = BTreeMap::new();
+        let (dead, skipped) = match settings.on_error {
+            OnError::DeadLetter => (&per_partition, &nothing),
+            OnError::Skip | OnError::Suspend => (&nothing, &per_partition),
+        };
+        let schema_changed = ready.iter().any(|(table, _)| table.changed);
+        let mut report = topic.report(TopicOutcome::Staged { schema_changed });
+        report.skipped = skipped.values().sum();
+        report.failures = stops
+            .iter()
+            .map(|(partition, stop)| Failure {
+                topic_partition: TopicPartition {
+                    topic: settings.topic.clone(),
+                    partition: *partition,
+                },
+                offset: stop.offset,
+                reason: stop.reason.clone(),
+            })
+            .collect();
+        for (table, route) in &ready {
+            // What cannot be read has one home.
+            let is_home = table.table.name == settings.table;
+            let (dead, skipped, letters) = if is_home {
+                (dead, skipped, std::mem::take(&mut letters))
+            } else {
+                (&nothing, &nothing, Vec::new())
+            };
+            let claims = claims(&topic.batches, &offsets, dead, skipped)?;
+            if !claims.is_empty() {
+                self.stage_table(topic, table, *route, claims, letters, &mut report)
+                    .await?;
+            }
+        }
+        Ok(report)
+    }
+
+    async fn stage_table(
+        &self,
+        topic: &TopicEvent<'_>,
+        ready: &Ready,
+        route: Option<&PreparedRoute<'_>>,
+        claims: Vec<frazil_table::Claim>,
+        dead_letters: Vec<DeadLetter>,
+        report: &mut TopicReport,
+    ) -> Result<()> {
+        let settings = &topic.settings;
+        let target = TargetTable {
+            schema: ready.table.metadata.current_schema(),
+            fields: &ready.ledger.fields,
+            kafka: &kafka_columns(settings),
+            topic: &settings.topic,
+            epoch: topic.state.epoch,
+        };
+        let rows = match route {
+            Some(route) if route.prepared.rows().len() > 0 => Some(route.prepared.to_batch(&target)?),
+            _ => None,
+        };
+        let request = StageRequest {
+            table: &ready.table,
+            ledger: &ready.ledger,
+            log: topic.log(),
+            claims,
+            rows,
+            dead_letters,
+            backfill: settings.backfill,
+            parked_as: match topic.delivery {
+                Delivery::Live => None,
+                Delivery::Parked(parked) => Some(parked.id),
+            },
+            files: FileSettings::default(),
+        };
+        let staged = stage(&self.warehouse, request).await?;
+        report.rows += staged.rows;
+        report.files += staged.files;
+        report.file_bytes += staged.bytes;
+        report.dead_letters += staged.dead_letters;
+        Ok(())
+    }
+}
+
+/// The tables that get a descriptor of this event: where each type has its own, all that the topic feeds, since a table
+/// without one would have a hole there. The topic's own exists only once something goes into it.
+fn tables(topic: &TopicEvent<'_>, routes: &[PreparedRoute<'_>], has_unreadable: bool) -> BTreeSet<TableName> {
+    let home = &topic.settings.table;
+    if topic.settings.tables != Tables::ByRecordName {
+        return BTreeSet::from([home.clone()]);
+    }
+    let mut tables: BTreeSet<TableName> = topic.state.tables.keys().cloned().collect();
+    tables.extend(routes.iter().map(|route| route.table.clone()));
+    if has_unreadable || tables.is_empty() {
+        tables.insert(home.clone());
+    }
+    tables
+}
+
+/// The columns that decoded records need, and the settings that they were decoded with.
+struct Wanted<'p, 'a> {
+    route: Option<&'p PreparedRoute<'a>>,
+    settings: &'p TopicSettings,
+}
+
+impl WantedColumns for Wanted<'_, '_> {
+    fn check_settings(&self, properties: &HashMap<String, String>, fields: &FieldMap) -> Result<()> {
+        check_frozen(self.settings, properties, fields)
+    }
+
+    fn columns(&self, table: Option<(&Schema, &FieldMap)>) -> Vec<Cow<'_, [Column]>> {
+        match self.route {
+            Some(route) => route.prepared.columns(table),
+            None => Vec::new(),
+        }
+    }
+}

@@ -393,8 +393,6 @@ fn pairs() -> impl Strategy<Value = ([Value; 2], Vec<(bool, Document)>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
-
     #[test]
     fn valid_documents_become_their_values((text, documents) in cases()) {
         for (document, _) in &documents {

@@ -173,20 +173,18 @@ fn decode_map(
     let (start, len) = (cursor.position(), builder.len());
     let mut keys = Vec::new();
     cursor.open(depth)?;
-    let empty = cursor.closes(b'}');
+    let mut more = !cursor.closes(b'}');
     let Values::Map { items, keys: column } = &mut builder.values else {
         return Err(mismatch());
     };
-    while !empty {
+    while more {
         let key = cursor.key()?;
         column.push_text(&key)?;
         values
             .decode(&mut items.element, cursor, depth + 1, context)
             .map_err(|fault| fault.inside("[]"))?;
         keys.push(key);
-        if !cursor.continues(b'}')? {
-            break;
-        }
+        more = cursor.continues(b'}')?;
     }
     items.end()?;
     if !repeats(&mut keys) {
@@ -308,9 +306,9 @@ impl ObjectNode {
     ) -> Decoded<()> {
         let before = columns.first().map_or(0, Builder::len);
         cursor.open(depth)?;
-        let empty = cursor.closes(b'}');
+        let mut more = !cursor.closes(b'}');
         let mut next = 0;
-        while !empty {
+        while more {
             cursor.peek();
             let (start, unknown) = (cursor.position(), context.unknown_fields);
             let key = cursor.key()?;
@@ -339,9 +337,7 @@ impl ObjectNode {
             if depth == 0 && context.unknown_fields > unknown && context.policy == UnknownFields::Collect {
                 self.collect(cursor.since(start), &key, &mut context.collected)?;
             }
-            if !cursor.continues(b'}')? {
-                break;
-            }
+            more = cursor.continues(b'}')?;
         }
         for column in columns {
             if column.len() == before {

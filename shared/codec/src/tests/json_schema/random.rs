@@ -9,7 +9,7 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::super::{Table, records, values};
+use super::super::{Table, records, show, values};
 use crate::{DecodeOptions, Payload, prepare};
 
 #[derive(Debug, Clone)]
@@ -255,7 +255,7 @@ fn or_null(value: Option<(Value, String)>) -> (Value, String) {
 }
 
 /// An object of which fields may be null or missing, and what its fields look like.
-fn object(fields: &BTreeMap<String, (Kind, Style)>) -> BoxedStrategy<(Value, Vec<(String, String)>)> {
+fn object(fields: &BTreeMap<String, (Kind, Style)>) -> BoxedStrategy<Document> {
     let fields: Vec<_> = fields
         .iter()
         .map(|(name, (kind, _))| (Just(name.clone()), any::<bool>(), option::of(value(kind))))
@@ -294,9 +294,10 @@ fn anything() -> impl Strategy<Value = Value> {
     })
 }
 
-type Documents = Vec<(Value, Vec<(String, String)>)>;
+/// A document, and what its fields look like in the table.
+type Document = (Value, Vec<(String, String)>);
 
-fn cases() -> impl Strategy<Value = (Value, Documents)> {
+fn cases() -> impl Strategy<Value = (Value, Vec<Document>)> {
     objects(kinds()).prop_flat_map(|root| {
         let mut definitions = Map::new();
         let mut text = schema(&root, &mut definitions);
@@ -330,9 +331,68 @@ fn row(fields: &[(String, String)]) -> String {
     shown.join(" ")
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+/// A field as the old and the new schema have it: at least one of them does.
+type Versions = (Option<Kind>, Option<Kind>);
 
+fn versions() -> impl Strategy<Value = Versions> {
+    let changed = prop_oneof![
+        Just((Some(Kind::Int32), Some(Kind::Integer))),
+        Just((Some(Kind::Integer), Some(Kind::Int32))),
+        Just((
+            Some(Kind::Decimal {
+                precision: 9,
+                scale: 2
+            }),
+            Some(Kind::Decimal {
+                precision: 30,
+                scale: 2
+            })
+        )),
+        Just((Some(Kind::String), Some(Kind::Enum))),
+        Just((Some(Kind::Uuid), Some(Kind::String))),
+        Just((
+            Some(Kind::List(Box::new(Kind::Int32))),
+            Some(Kind::List(Box::new(Kind::Integer)))
+        )),
+    ];
+    prop_oneof![
+        kinds().prop_map(|kind| (Some(kind), None)),
+        kinds().prop_map(|kind| (None, Some(kind))),
+        kinds().prop_map(|kind| (Some(kind.clone()), Some(kind))),
+        changed,
+    ]
+}
+
+/// Two schemas of one topic, and documents: which of the two wrote each.
+fn pairs() -> impl Strategy<Value = ([Value; 2], Vec<(bool, Document)>)> {
+    btree_map("[a-z]{1,3}", (versions(), styles()), 2..6)
+        .prop_filter("both have fields", |fields| {
+            let has = |of: fn(&Versions) -> bool| fields.values().any(|(kinds, _)| of(kinds));
+            has(|(old, _)| old.is_some()) && has(|(_, new)| new.is_some())
+        })
+        .prop_flat_map(|fields| {
+            let version = |of: fn(&Versions) -> &Option<Kind>| {
+                let fields = fields
+                    .iter()
+                    .filter_map(|(name, (kinds, style))| Some((name.clone(), (of(kinds).clone()?, *style))));
+                fields.collect::<BTreeMap<_, _>>()
+            };
+            let (old, new) = (version(|(old, _)| old), version(|(_, new)| new));
+            let texts = [&old, &new].map(|fields| {
+                let mut definitions = Map::new();
+                let mut text = schema(&Kind::Object(fields.clone()), &mut definitions);
+                text["$defs"] = Value::Object(definitions);
+                text
+            });
+            let document = prop_oneof![
+                object(&old).prop_map(|document| (false, document)),
+                object(&new).prop_map(|document| (true, document)),
+            ];
+            (Just(texts), vec(document, 1..8))
+        })
+}
+
+proptest! {
     #[test]
     fn valid_documents_become_their_values((text, documents) in cases()) {
         for (document, _) in &documents {
@@ -343,6 +403,36 @@ proptest! {
         let records = records(bodies.iter().map(|body| Payload::Encoded { schema: &schema, body: body.as_bytes() }));
         let expected: Vec<String> = documents.iter().map(|(_, fields)| row(fields)).collect();
         prop_assert_eq!(Table::default().values(&records), expected, "{}", text);
+    }
+
+    /// Records of two schemas, interleaved in one event, and once more when the table has the columns of both.
+    #[test]
+    fn records_of_two_schemas_share_a_table((texts, documents) in pairs()) {
+        let schemas = texts.map(|text| {
+            SourceSchema::Json(JsonSchema::compile(&text.to_string(), &[], &Mapping::default()).unwrap())
+        });
+        let bodies: Vec<String> = documents.iter().map(|(_, (document, _))| document.to_string()).collect();
+        let payloads = documents.iter().zip(&bodies).map(|((new, _), body)| Payload::Encoded {
+            schema: &schemas[usize::from(*new)],
+            body: body.as_bytes(),
+        });
+        let records = records(payloads);
+        let mut table = Table::default();
+        for _ in 0..2 {
+            let batch = table.take(&prepare(&records, DecodeOptions::default()).unwrap()).unwrap();
+            for (row, (_, (_, fields))) in documents.iter().enumerate() {
+                let schema = batch.schema();
+                let columns = schema.fields().iter().zip(batch.columns());
+                let found: BTreeMap<&str, String> = columns
+                    .filter(|(field, _)| !field.name().starts_with("_kafka_"))
+                    .map(|(field, column)| (field.name().as_str(), show(column.as_ref(), row)))
+                    .filter(|(_, text)| text != "null")
+                    .collect();
+                let expected = fields.iter().filter(|(_, text)| text != "null");
+                let expected: BTreeMap<&str, String> = expected.map(|(name, text)| (name.as_str(), text.clone())).collect();
+                prop_assert_eq!(found, expected);
+            }
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@ use std::ops::Range;
 use frazil_schema::{ProtobufKind, ProtobufSchema};
 
 use crate::builder::{Builder, Values, mismatch};
-use crate::fault::Decoded;
+use crate::fault::{Decoded, Fault};
 use crate::{TimestampRange, UnknownFields, decoder};
 
 mod json;
@@ -56,16 +56,39 @@ struct Scratch {
     text_end: usize,
 }
 
-/// A value whose turn comes later.
+/// A value whose turn comes later. Small: a hostile record has one for every two of its bytes.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
     /// The position of its field among the message's.
-    field: usize,
+    field: u32,
     /// How often the member of its oneof had changed when it came.
     generation: u32,
-    /// Where its bytes are.
-    place: (usize, usize),
+    /// Where its bytes begin and end.
+    start: u32,
+    end: u32,
     wire: Wire,
+}
+
+impl Pending {
+    /// Whoever has checked that the record is shorter than 4 GiB loses nothing here.
+    fn new(field: usize, generation: u32, (start, end): (usize, usize), wire: Wire) -> Self {
+        let short = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Self {
+            field: short(field),
+            generation,
+            start: short(start),
+            end: short(end),
+            wire,
+        }
+    }
+
+    fn field(&self) -> usize {
+        self.field as usize
+    }
+
+    fn place(&self) -> (usize, usize) {
+        (self.start as usize, self.end as usize)
+    }
 }
 
 /// Which member of a oneof is set: the last that came.
@@ -119,17 +142,17 @@ impl ProtobufPlan {
         builders: &mut [Builder],
         context: &mut decoder::Context,
     ) -> Decoded<()> {
+        if u32::try_from(body.len()).is_err() {
+            return Err(Fault::new("batch.too_large", "the record exceeds 4 GiB"));
+        }
         let scratch = &mut self.scratch;
         scratch.pending.clear();
         scratch.oneofs.clear();
         scratch.unknown_fields = 0;
         scratch.cells_left = FREE_CELLS + MAX_CELLS_PER_BYTE * body.len() as u64;
-        scratch.pending.push(Pending {
-            field: 0,
-            generation: 0,
-            place: (0, body.len()),
-            wire: Wire::Bytes,
-        });
+        scratch
+            .pending
+            .push(Pending::new(0, 0, (0, body.len()), Wire::Bytes));
         let mut reading = Reading {
             body,
             schema: &self.schema,
@@ -150,7 +173,7 @@ impl ProtobufPlan {
 
 impl<'a> Reading<'a> {
     fn reader(&self, pending: usize) -> Reader<'a> {
-        Reader::new(self.body, self.scratch.pending[pending].place)
+        Reader::new(self.body, self.scratch.pending[pending].place())
     }
 
     /// Appends one value, whose parts are pending. A scalar has one part, which is where it stands.

@@ -114,9 +114,9 @@ impl<'a> Reading<'a> {
         let end = self.scratch.pending.len();
         let mut next = pending;
         while next < end {
-            let position = self.scratch.pending[next].field;
+            let position = self.scratch.pending[next].field();
             let rest = &self.scratch.pending[next..end];
-            let mut parts = next..next + rest.partition_point(|pending| pending.field == position);
+            let mut parts = next..next + rest.partition_point(|pending| pending.field() == position);
             next = parts.end;
             let field = &declared.fields[position];
             if let Some(oneof) = field.oneof {

@@ -88,41 +88,27 @@ impl Reading<'_> {
         value: MapValue,
         parts: Range<usize>,
     ) -> Decoded<Vec<Entry>> {
-        let mut entries = Vec::with_capacity(parts.len());
+        let many = parts.len() > FEW_ENTRIES;
+        let mut unique: Vec<Entry> = Vec::new();
+        let mut places = HashMap::new();
         for part in parts {
-            entries.push(self.entry(key, value, part)?);
-        }
-        let body = self.body;
-        let same = |entry: &Entry| Self::key_of(body, key, entry);
-        if entries.len() <= FEW_ENTRIES {
-            let mut unique: Vec<Entry> = Vec::with_capacity(entries.len());
-            for entry in entries {
-                let known = same(&entry)?;
-                let mut before = None;
-                for (index, other) in unique.iter().enumerate() {
-                    if same(other)? == known {
-                        before = Some(index);
+            let entry = self.entry(key, value, part)?;
+            let own = Self::key_of(self.body, key, &entry)?;
+            let before = if many {
+                let next = unique.len();
+                Some(*places.entry(own).or_insert(next)).filter(|place| *place < next)
+            } else {
+                let mut same = None;
+                for (place, other) in unique.iter().enumerate() {
+                    if Self::key_of(self.body, key, other)? == own {
+                        same = Some(place);
                     }
                 }
-                match before {
-                    Some(index) => unique[index] = entry,
-                    None => unique.push(entry),
-                }
-            }
-            return Ok(unique);
-        }
-        let mut places = HashMap::with_capacity(entries.len());
-        let mut unique: Vec<Entry> = Vec::with_capacity(entries.len());
-        for entry in entries {
-            match places.entry(same(&entry)?) {
-                std::collections::hash_map::Entry::Occupied(place) => {
-                    let index: usize = *place.get();
-                    unique[index] = entry;
-                }
-                std::collections::hash_map::Entry::Vacant(place) => {
-                    place.insert(unique.len());
-                    unique.push(entry);
-                }
+                same
+            };
+            match before {
+                Some(place) => unique[place] = entry,
+                None => unique.push(entry),
             }
         }
         Ok(unique)
@@ -147,12 +133,7 @@ impl Reading<'_> {
                         place = (at, reader.at());
                         self.scratch.pending.truncate(start);
                     }
-                    self.scratch.pending.push(Pending {
-                        field: 0,
-                        generation: 0,
-                        place,
-                        wire,
-                    });
+                    self.scratch.pending.push(Pending::new(0, 0, place, wire));
                 }
                 _ => self.skip_unknown(&mut reader, number, wire)?,
             }

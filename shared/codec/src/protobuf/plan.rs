@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use frazil_schema::{
     Column, ColumnType, ProtobufCardinality, ProtobufField, ProtobufKind, ProtobufMessage, ProtobufSchema,
     WellKnown,
@@ -137,11 +139,13 @@ impl Scalar {
 impl Record {
     /// The columns must be those of the message.
     pub(super) fn new(schema: &ProtobufSchema, message: &ProtobufMessage, columns: &[Column]) -> Self {
-        let place = |field: &ProtobufField| {
-            columns.iter().position(|column| {
-                column.source == field.name && column.variant != Some(ProtobufSchema::CASE)
-            })
-        };
+        let places: HashMap<&str, usize> = columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| column.variant != Some(ProtobufSchema::CASE))
+            .map(|(place, column)| (column.source.as_str(), place))
+            .collect();
+        let place = |field: &ProtobufField| places.get(field.name.as_str()).copied();
         let mut fields: Vec<Field> = message
             .fields
             .iter()

@@ -196,12 +196,9 @@ impl<'a> Reading<'a> {
     }
 
     pub(super) fn remember(&mut self, field: usize, generation: u32, place: (usize, usize), wire: Wire) {
-        self.scratch.pending.push(Pending {
-            field,
-            generation,
-            place,
-            wire,
-        });
+        self.scratch
+            .pending
+            .push(Pending::new(field, generation, place, wire));
     }
 
     /// Makes the field the one of its oneof that is set, and takes back another that came before it.
@@ -246,10 +243,10 @@ impl<'a> Reading<'a> {
         let end = self.scratch.pending.len();
         let mut next = pending;
         while next < end {
-            let position = self.scratch.pending[next].field;
+            let position = self.scratch.pending[next].field();
             let field = &record.fields[position];
             let rest = &self.scratch.pending[next..end];
-            let mut parts = next..next + rest.partition_point(|pending| pending.field == position);
+            let mut parts = next..next + rest.partition_point(|pending| pending.field() == position);
             next = parts.end;
             if let Some(oneof) = field.oneof {
                 let member = self.scratch.oneofs[oneofs + oneof];

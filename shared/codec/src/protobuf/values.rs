@@ -185,16 +185,14 @@ pub(super) fn timestamp(
     range: &TimestampRange,
     values: &mut Values,
 ) -> Decoded<()> {
-    let nanos_in_all = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-    let micros = i64::try_from(nanos_in_all.div_euclid(1_000));
-    let micros = match micros {
-        Ok(micros) => range.micros(micros, TimestampUnit::Micros),
-        Err(_) => Err(range.not_seconds(seconds)),
-    };
-    let micros = micros.map_err(|_| range.not_seconds(seconds))?;
+    let micros = seconds
+        .checked_mul(1_000_000)
+        .and_then(|micros| micros.checked_add(nanos.div_euclid(1_000)));
+    let believed = micros.and_then(|micros| range.micros(micros, TimestampUnit::Micros).ok());
+    let micros = believed.ok_or_else(|| range.not_seconds(seconds))?;
     match values {
         Values::Timestamp { values, .. } => values.push(micros),
-        Values::Long(longs) => longs.push(i64::try_from(nanos_in_all).map_err(|_| {
+        Values::Long(longs) => longs.push(in_nanos(seconds, nanos).ok_or_else(|| {
             Fault::new(
                 "value.long_overflow",
                 "the instant in nanoseconds does not fit into a long of 64 bits",
@@ -204,6 +202,11 @@ pub(super) fn timestamp(
         _ => return Err(mismatch()),
     }
     Ok(())
+}
+
+/// Only the sum need fit: the first instant that does is not on a whole second.
+fn in_nanos(seconds: i64, nanos: i64) -> Option<i64> {
+    i64::try_from(i128::from(seconds) * 1_000_000_000 + i128::from(nanos)).ok()
 }
 
 /// Appends a `google.protobuf.Duration` in microseconds, nanoseconds floored.
@@ -340,7 +343,7 @@ pub(super) fn scaled_decimal(bytes: &[u8], scale: i64, values: &mut Values) -> D
             0
         }
     };
-    if unscaled.unsigned_abs() >= 10u128.pow(38) {
+    if unscaled.unsigned_abs() >= LIMITS[38] {
         return Err(overflow());
     }
     match values {
@@ -352,11 +355,30 @@ pub(super) fn scaled_decimal(bytes: &[u8], scale: i64, values: &mut Values) -> D
             values,
             precision,
             scale: to,
-        } => values.push(decimal::rescale(unscaled, scale, *precision, *to)?),
+        } => values.push(
+            if u32::try_from(*to) == Ok(scale)
+                && unscaled.unsigned_abs() < LIMITS[usize::from(*precision).min(38)]
+            {
+                unscaled // what the field's annotation promises, and nearly always is true
+            } else {
+                decimal::rescale(unscaled, scale, *precision, *to)?
+            },
+        ),
         _ => return Err(mismatch()),
     }
     Ok(())
 }
+
+/// Ten to the power of each precision.
+const LIMITS: [u128; 39] = {
+    let mut limits = [1; 39];
+    let mut precision = 1;
+    while precision < limits.len() {
+        limits[precision] = limits[precision - 1] * 10;
+        precision += 1;
+    }
+    limits
+};
 
 /// Whether a repeated scalar may come packed, as one string of bytes.
 #[inline]

@@ -361,6 +361,18 @@ fn options_need_not_be_defined() {
 }
 
 #[test]
+fn names_in_json_are_known() {
+    let text = proto3("message M { int32 plain_name = 1; int32 other = 2 [json_name = \"@o\"]; }");
+    let file = ProtobufFile::compile(&text, &[]).unwrap();
+    let schema = file
+        .message(&MessageSelector::First, &Mapping::default())
+        .unwrap();
+    let fields = &schema.message(schema.root()).fields;
+    let names: Vec<&str> = fields.iter().map(|field| field.json_name.as_str()).collect();
+    assert_eq!(names, ["plainName", "@o"]);
+}
+
+#[test]
 fn comments_and_annotations_are_docs() {
     let schema = ProtobufFile::compile(
         &proto3(

@@ -106,8 +106,8 @@ impl Reading<'_> {
             None => out.extend_from_slice(b"null"),
             Some(position) => {
                 let frame = &self.scratch.pending[pending..];
-                let start = frame.partition_point(|pending| pending.field < position);
-                let end = frame.partition_point(|pending| pending.field <= position);
+                let start = frame.partition_point(|pending| pending.field() < position);
+                let end = frame.partition_point(|pending| pending.field() <= position);
                 let of_before = frame[start..end].partition_point(|part| part.generation < member.generation);
                 let parts = pending + start + of_before..pending + end;
                 self.json_field(&self.schema.message(message).fields[position], parts, depth, out)?;

@@ -275,6 +275,36 @@ fn well_known_messages_arrive() {
 }
 
 #[test]
+fn instants_in_the_wrong_unit_get_a_hint() {
+    let text =
+        proto3("import \"google/protobuf/timestamp.proto\"; message M { google.protobuf.Timestamp f = 1; }");
+    let schema = compile(&text, &Mapping::default());
+    for (seconds, expected) in [
+        (1_764_500_000_000, "it looks like milliseconds in a second field"),
+        (
+            1_764_500_000_000_000,
+            "it looks like microseconds in a second field",
+        ),
+        (
+            1_764_500_000_000_000_000,
+            "it looks like nanoseconds in a second field",
+        ),
+        (
+            300_000_000_000,
+            "correct the producer's clock, or widen `timestamp_range`",
+        ),
+    ] {
+        let body = bytes(1, &number(1, seconds));
+        let records = records([Payload::Encoded {
+            schema: &schema,
+            body: &body,
+        }]);
+        let prepared = prepare(&records, DecodeOptions::default()).unwrap();
+        assert_eq!(prepared.poison()[0].error.hint(), Some(expected));
+    }
+}
+
+#[test]
 fn types_of_google_and_confluent_arrive() {
     let date = proto3("import \"google/type/date.proto\"; message M { google.type.Date f = 1; }");
     for (year, month, day, expected) in [

@@ -152,6 +152,17 @@ of that is so, --expect-contiguous makes a gap a fault.")]
         #[arg(long)]
         expect_contiguous: bool,
     },
+    /// Print the Iceberg schema that a source schema becomes, or what a new version of it would change
+    #[command(after_help = "\
+Examples:
+  frazil schema order.avsc
+  frazil schema 42 --schemas registry/ --output json    by its id; the specification's schema JSON
+  frazil schema order.proto --message shop.Order --reference common/money.proto=money.proto
+  frazil schema order-v1.avsc order-v2.avsc             is the change accepted, and what does it do?
+  frazil schema order.json --topic orders               with this topic's settings of fields and names
+
+Exit code 1 for a change that is refused: the topic would suspend.")]
+    Schema(Schema),
     /// Validate frazil.toml: every fault at once, with key path and line
     Check {
         /// The file
@@ -195,6 +206,27 @@ pub(crate) struct DeadLetters {
     /// Read them again, and move those that can be read now into the table
     #[arg(long)]
     pub(crate) retry: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Schema {
+    /// A schema file (.avsc, .json: JSON Schema, .proto), or an id in the registry
+    #[arg(value_name = "FILE|ID")]
+    pub(crate) schema: String,
+    /// The version that comes after it
+    #[arg(value_name = "NEW")]
+    pub(crate) new: Option<String>,
+    /// Protobuf: the full name of the message [default: the first one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) message: Option<String>,
+    /// What the schema calls another file that it needs; may be given several times
+    #[arg(long, value_name = "NAME=FILE", value_parser = crate::commands::reference)]
+    pub(crate) reference: Vec<(String, PathBuf)>,
+    /// Map it with the settings of this topic
+    #[arg(long, value_name = "TOPIC")]
+    pub(crate) topic: Option<String>,
+    #[command(flatten)]
+    pub(crate) source: Source,
 }
 
 /// Which cluster a topic is of.

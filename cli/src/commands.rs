@@ -8,10 +8,13 @@ mod ingest;
 mod pending;
 mod reconcile;
 mod run;
+mod schema;
 mod show;
 mod status;
 mod tables;
 mod topic;
+
+pub(crate) use schema::reference;
 
 use std::future::Future;
 
@@ -59,6 +62,7 @@ async fn dispatch(command: Command, session: &Session, output: &Output) -> Resul
             source,
             expect_contiguous,
         } => reconcile::reconcile(session, &topic, &source, expect_contiguous, output).await,
+        Command::Schema(arguments) => schema::schema(session, &arguments, output).await,
         Command::Check { file } => check::check(&file, output),
     }
 }

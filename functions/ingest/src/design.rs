@@ -2,8 +2,7 @@ use std::collections::HashMap;
 
 use frazil_codec::HashKey;
 use frazil_config::{
-    ColumnCase as ConfiguredCase, FrozenChange, Hash, KafkaColumns as Configured, TimeType, Timestamps,
-    TopicSettings, Transform,
+    ColumnCase as ConfiguredCase, FrozenChange, Hash, TimeType, Timestamps, TopicSettings, Transform,
 };
 use frazil_core::{Error, ErrorKind, Result};
 use frazil_schema::{ColumnCase, FieldMap, FieldMapping, HashMethod, KafkaColumns, Mapping};
@@ -16,7 +15,7 @@ pub(crate) fn table_design(settings: &TopicSettings) -> Result<TableDesign> {
         Error::new(ErrorKind::Internal, "freeze the topic's settings", e.to_string()).with_source(e)
     })?;
     Ok(TableDesign {
-        kafka: kafka_columns(settings.kafka_columns),
+        kafka: kafka_columns(settings),
         partition_by: settings
             .partition_by
             .iter()
@@ -105,13 +104,15 @@ pub(crate) fn check_frozen(
     Err(FrozenChange::to_error(&changes))
 }
 
-pub(crate) fn kafka_columns(configured: Configured) -> KafkaColumns {
+pub(crate) fn kafka_columns(settings: &TopicSettings) -> KafkaColumns {
+    let configured = settings.kafka_columns;
     KafkaColumns {
         key: configured.key,
         headers: configured.headers,
         tombstone: configured.tombstone,
         topic: configured.topic,
         timestamp_type: configured.timestamp_type,
+        utc_naive: settings.timestamps == Timestamps::UtcNaive,
     }
 }
 
@@ -182,6 +183,12 @@ mod tests {
             .into(),
         };
         assert_eq!(mapping(&settings).unwrap(), expected);
+    }
+
+    #[test]
+    fn kafkas_own_instant_is_as_naive_as_the_others() {
+        assert!(!kafka_columns(&settings("")).utc_naive);
+        assert!(kafka_columns(&settings("timestamps = \"utc_naive\"")).utc_naive);
     }
 
     /// Every type that the configuration accepts is one of Iceberg.

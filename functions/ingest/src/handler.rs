@@ -349,7 +349,7 @@ impl Ingest {
         let target = TargetTable {
             schema: table.metadata.current_schema(),
             fields: &ledger.fields,
-            kafka: &kafka_columns(settings.kafka_columns),
+            kafka: &kafka_columns(settings),
             topic: &settings.topic,
             epoch: topic.state.epoch,
         };

@@ -132,11 +132,12 @@ impl Prepared<'_> {
                     let micros = records().map(|record| {
                         kafka_timestamp(record, &self.options.timestamp_range).unwrap_or_default()
                     });
-                    Arc::new(
-                        micros
-                            .collect::<TimestampMicrosecondArray>()
-                            .with_timezone("+00:00"),
-                    )
+                    let array = micros.collect::<TimestampMicrosecondArray>();
+                    Arc::new(if table.kafka.utc_naive {
+                        array
+                    } else {
+                        array.with_timezone("+00:00")
+                    })
                 }
                 KafkaColumns::EPOCH => Arc::new(Int32Array::from_value(table.epoch.0, self.rows.len())),
                 KafkaColumns::KEY => Arc::new(self.keys()),

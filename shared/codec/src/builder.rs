@@ -15,6 +15,10 @@ use iceberg::spec::PrimitiveType;
 use crate::fault::{Decoded, Fault};
 use crate::hash::{HashKey, hash};
 
+/// One column of one event may have this many bytes, or elements. An event has 6 MB, but what it has may stand for far
+/// more than itself: a byte for a symbol of an enum, field names in a text.
+const MAX_COLUMN_BYTES: usize = 256 << 20;
+
 /// A growing column. Unlike Arrow's own builders it can be cut back to any length after a value has been pushed
 /// half, which is how a poison record leaves no trace.
 #[derive(Debug)]
@@ -132,7 +136,19 @@ impl Items {
 
 #[inline]
 fn end(len: usize) -> Decoded<i32> {
-    i32::try_from(len).map_err(|_| Fault::new("batch.too_large", "one column of one event exceeds 2 GiB"))
+    match i32::try_from(len) {
+        Ok(end) if len <= MAX_COLUMN_BYTES => Ok(end),
+        _ => Err(too_large()),
+    }
+}
+
+#[cold]
+fn too_large() -> Box<Fault> {
+    Fault::new(
+        "batch.too_large",
+        format!("one column of one event exceeds {MAX_COLUMN_BYTES} bytes"),
+    )
+    .with_hint("records that become so much larger than they are have enormous names in their schema")
 }
 
 fn length(ends: &[i32]) -> usize {
@@ -369,4 +385,16 @@ fn large(array: &BinaryArray) -> LargeBinaryArray {
         array.values().clone(),
         array.nulls().cloned(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_bounded() {
+        assert_eq!(end(268_435_456).ok(), Some(268_435_456));
+        let fault = end(268_435_457).unwrap_err();
+        assert_eq!(fault.into_error().code(), Some("batch.too_large"));
+    }
 }

@@ -148,7 +148,11 @@ impl FieldSection {
                     .add(at, problem.hint("remove it, or the exclusion"));
             }
         }
-        section.finish();
+        section.finish_with(|key, value| {
+            let problem = Problem::new("a field has no sections");
+            let hint = format!("a path is one key, in quotes: fields.\"….{key}\"");
+            value.is_table().then(|| problem.hint(hint))
+        });
         field
     }
 

@@ -187,15 +187,21 @@ impl<'d> Section<'d> {
 
     /// Refuses what nobody read. To be called last.
     pub(crate) fn finish(self) {
+        self.finish_with(|_, _| None);
+    }
+
+    /// Refuses what nobody read, where `explain` may know better what a key was meant to be.
+    pub(crate) fn finish_with(self, explain: impl Fn(&str, &DeValue<'_>) -> Option<Problem>) {
         debug_assert!(
             self.keys.names().all(|known| self.read.borrow().contains(&known)),
             "a known key of `{}` was not read",
             self.at.key_path
         );
-        for name in self.table.keys() {
+        for (name, value) in self.table.iter() {
             let key = name.get_ref().as_ref();
             if !self.keys.names().any(|known| known == key) {
-                self.faults.add(&self.at_key(name), self.unknown(key));
+                let problem = explain(key, value.get_ref()).unwrap_or_else(|| self.unknown(key));
+                self.faults.add(&self.at_key(name), problem);
             }
         }
     }

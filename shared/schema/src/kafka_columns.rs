@@ -16,6 +16,8 @@ pub struct KafkaColumns {
     pub topic: bool,
     /// `_kafka_timestamp_type`: `CREATE_TIME` or `LOG_APPEND_TIME`.
     pub timestamp_type: bool,
+    /// `timestamps = "utc_naive"`: `_kafka_timestamp` is a `timestamp` in UTC.
+    pub utc_naive: bool,
 }
 
 impl Default for KafkaColumns {
@@ -26,6 +28,7 @@ impl Default for KafkaColumns {
             tombstone: true,
             topic: false,
             timestamp_type: false,
+            utc_naive: false,
         }
     }
 }
@@ -35,7 +38,7 @@ impl KafkaColumns {
     pub const PARTITION: &'static str = "_kafka_partition";
     /// `_kafka_offset`, long.
     pub const OFFSET: &'static str = "_kafka_offset";
-    /// `_kafka_timestamp`, timestamptz; null where Kafka says −1.
+    /// `_kafka_timestamp`, timestamptz (or timestamp); null where Kafka says −1.
     pub const TIMESTAMP: &'static str = "_kafka_timestamp";
     /// `_kafka_epoch`, int.
     pub const EPOCH: &'static str = "_kafka_epoch";
@@ -54,7 +57,8 @@ impl KafkaColumns {
 
     /// The columns, in the order in which a new table gets them.
     pub fn columns(&self) -> Vec<Column> {
-        use PrimitiveType::{Binary, Boolean, Int, Long, String, Timestamptz};
+        use PrimitiveType::{Binary, Boolean, Int, Long, String, Timestamp, Timestamptz};
+        let instant = if self.utc_naive { Timestamp } else { Timestamptz };
         let headers = ColumnType::List(Box::new(ColumnType::Struct(vec![
             Column::new("name", ColumnType::Primitive(String)),
             Column::new("value", ColumnType::Primitive(Binary)),
@@ -62,7 +66,7 @@ impl KafkaColumns {
         [
             (true, Self::PARTITION, ColumnType::Primitive(Int)),
             (true, Self::OFFSET, ColumnType::Primitive(Long)),
-            (true, Self::TIMESTAMP, ColumnType::Primitive(Timestamptz)),
+            (true, Self::TIMESTAMP, ColumnType::Primitive(instant)),
             (true, Self::EPOCH, ColumnType::Primitive(Int)),
             (self.key, Self::KEY, ColumnType::Primitive(String)),
             (self.headers, Self::HEADERS, headers),

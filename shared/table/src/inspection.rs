@@ -13,8 +13,8 @@ mod tally;
 
 pub use letters::{DeadLetters, dead_letters_of};
 pub use overview::{
-    ColumnOverview, SnapshotOverview, TableKind, TableOverview, list_tables, snapshot_overviews,
-    table_overview,
+    ColumnOverview, SnapshotOverview, TableKind, TableOverview, column_overviews, list_tables,
+    snapshot_overviews, table_overview,
 };
 pub use reconcile::{
     MAX_RANGES_SHOWN, PartitionReconciliation, Reconciliation, TableReconciliation, reconcile_topic,

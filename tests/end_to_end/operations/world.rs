@@ -132,6 +132,7 @@ impl World {
                 tombstone: false,
                 topic: false,
                 timestamp_type: false,
+                utc_naive: false,
             },
             partition_by: Vec::new(),
             sort_by: Vec::new(),

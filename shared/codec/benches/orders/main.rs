@@ -11,6 +11,7 @@ use frazil_schema::{
 };
 
 mod generate;
+mod protobuf;
 
 fn main() {
     divan::main();

@@ -196,7 +196,7 @@ impl Kind {
                 )
             }
             Self::Optional(inner) => {
-                if bits % 3 == 0 {
+                if bits.is_multiple_of(3) {
                     return (Value::Union(0, Box::new(Value::Null)), Json::Null);
                 }
                 let (value, shown) = inner.value(choices);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use apache_avro::types::Value;
-use apache_avro::{Schema, to_avro_datum};
+use apache_avro::{Decimal, Schema, to_avro_datum};
 use frazil_schema::{AvroSchema, FieldMapping, Mapping, SourceSchema};
 use proptest::prelude::*;
 
@@ -80,7 +80,7 @@ fn a_field_takes_the_type_of_its_settings_or_is_poison() {
             r#"{{"type": "bytes", "logicalType": "decimal", "precision": {precision}, "scale": {scale}}}"#
         )
     };
-    let unscaled = |value: i128| Value::Decimal(apache_avro::Decimal::from(value.to_be_bytes()));
+    let unscaled = |value: i128| Value::Decimal(Decimal::from(value.to_be_bytes()));
     let nanos = r#"{"type": "long", "logicalType": "timestamp-nanos"}"#;
     let millis = r#"{"type": "long", "logicalType": "local-timestamp-millis"}"#;
     let cases: Vec<(&str, &str, Value, &str)> = vec![
@@ -323,7 +323,9 @@ const EVERYTHING: &str = r#"{"type": "record", "name": "X", "fields": [
     {"name": "t", "type": ["null", "string", "X"]},
     {"name": "u", "type": ["null", "X"]},
     {"name": "v", "type": {"type": "long", "logicalType": "local-timestamp-micros"}},
-    {"name": "w", "type": {"type": "array", "items": "X"}}
+    {"name": "w", "type": {"type": "array", "items": "X"}},
+    {"name": "x", "type": {"type": "fixed", "name": "Du", "size": 12, "logicalType": "duration"}},
+    {"name": "y", "type": {"type": "fixed", "name": "De", "size": 5, "logicalType": "decimal", "precision": 11, "scale": 11}}
 ]}"#;
 
 fn everything(inner: bool) -> Value {
@@ -340,7 +342,7 @@ fn everything(inner: bool) -> Value {
         ("i", Value::String("\"ü\n".into())),
         ("j", Value::Fixed(3, vec![1, 2, 3])),
         ("k", Value::Enum(1, "B".into())),
-        ("l", Value::Decimal(apache_avro::Decimal::from([0xfb]))),
+        ("l", Value::Decimal(Decimal::from([0xfb]))),
         ("m", Value::Date(17_486)),
         ("n", Value::TimeMillis(86_399_999)),
         ("o", Value::TimeMicros(1)),
@@ -372,6 +374,15 @@ fn everything(inner: bool) -> Value {
             "w",
             Value::Array(if inner { vec![inside(), inside()] } else { vec![] }),
         ),
+        (
+            "x",
+            Value::Duration(apache_avro::Duration::new(
+                apache_avro::Months::new(1),
+                apache_avro::Days::new(2),
+                apache_avro::Millis::new(3),
+            )),
+        ),
+        ("y", Value::Decimal(Decimal::from([0xff, 0xff, 0xff, 0xff, 0xff]))),
     ];
     Value::Record(
         fields
@@ -386,14 +397,15 @@ const EVERYTHING_JSON: &str = concat!(
     r#"{"a":null,"b":true,"c":-1,"d":-9223372036854775808,"e":"NaN","g":1e+300,"h":"AP8=","i":"\"ü\n","j":"AQID","#,
     r#""k":"B","l":-0.05,"m":"2017-11-16","n":"23:59:59.999000","o":"00:00:00.000001","#,
     r#""p":"2017-11-16T22:31:08.123000+00:00","q":"67e55044-10b1-426f-9247-bb680e5fe0c8","r":[1,2],"#,
-    r#""s":{"k\"":false},"t":"s","u":null,"v":"1969-12-31T23:59:59.999999","w":[]}"#
+    r#""s":{"k\"":false},"t":"s","u":null,"v":"1969-12-31T23:59:59.999999","w":[],"x":"AQAAAAIAAAADAAAA","y":-0.00000000001}"#
 );
 
 #[test]
 fn what_holds_itself_is_json() {
     let text = record_of(EVERYTHING);
     let only = [
-        "a", "b", "c", "d", "e", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s", "v",
+        "a", "b", "c", "d", "e", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s", "v", "x",
+        "y",
     ];
     let exclude: Vec<(String, FieldMapping)> = only
         .iter()
@@ -413,6 +425,64 @@ fn what_holds_itself_is_json() {
         "f={{t: {{string: null, x: {EVERYTHING_JSON}}}, u: {EVERYTHING_JSON}, w: [{EVERYTHING_JSON}, {EVERYTHING_JSON}]}}"
     );
     check_record(&text, &mapping, vec![("f", everything(true))], &expected);
+}
+
+/// `share/test/schemas/interop.avsc` of Apache Avro, and the record that its implementations exchange.
+#[test]
+fn the_interop_schema_of_avro_arrives() {
+    let text = r#"{"type": "record", "name": "Interop", "namespace": "org.apache.avro", "fields": [
+        {"name": "intField", "type": "int"}, {"name": "longField", "type": "long"},
+        {"name": "stringField", "type": "string"}, {"name": "boolField", "type": "boolean"},
+        {"name": "floatField", "type": "float"}, {"name": "doubleField", "type": "double"},
+        {"name": "bytesField", "type": "bytes"}, {"name": "nullField", "type": "null"},
+        {"name": "arrayField", "type": {"type": "array", "items": "double"}},
+        {"name": "mapField", "type": {"type": "map", "values": {"type": "record", "name": "Foo", "fields": [
+            {"name": "label", "type": "string"}]}}},
+        {"name": "unionField", "type": ["boolean", "double", {"type": "array", "items": "bytes"}]},
+        {"name": "enumField", "type": {"type": "enum", "name": "Kind", "symbols": ["A", "B", "C"]}},
+        {"name": "fixedField", "type": {"type": "fixed", "name": "MD5", "size": 16}},
+        {"name": "recordField", "type": {"type": "record", "name": "Node", "fields": [
+            {"name": "label", "type": "string"},
+            {"name": "children", "type": {"type": "array", "items": "Node"}}]}}
+    ]}"#;
+    let node = |label: &str, children| {
+        Value::Record(vec![
+            ("label".to_owned(), Value::String(label.to_owned())),
+            ("children".to_owned(), Value::Array(children)),
+        ])
+    };
+    let foo = Value::Record(vec![("label".to_owned(), Value::String("bar".to_owned()))]);
+    check_record(
+        text,
+        &Mapping::default(),
+        vec![
+            ("intField", Value::Int(12)),
+            ("longField", Value::Long(15_234_324)),
+            ("stringField", Value::String("hey".to_owned())),
+            ("boolField", Value::Boolean(true)),
+            ("floatField", Value::Float(1234.0)),
+            ("doubleField", Value::Double(-1234.0)),
+            ("bytesField", Value::Bytes(b"12312adf".to_vec())),
+            ("nullField", Value::Null),
+            (
+                "arrayField",
+                Value::Array(vec![Value::Double(5.0), Value::Double(0.0)]),
+            ),
+            ("mapField", Value::Map(HashMap::from([("a".to_owned(), foo)]))),
+            ("unionField", union(1, Value::Double(12.0))),
+            ("enumField", Value::Enum(2, "C".to_owned())),
+            ("fixedField", Value::Fixed(16, b"1019181716151413".to_vec())),
+            (
+                "recordField",
+                node("blah", vec![node("inner", vec![node("leaf", vec![])])]),
+            ),
+        ],
+        "intfield=12 longfield=15234324 stringfield=hey boolfield=true floatfield=1234.0f doublefield=-1234.0 \
+         bytesfield=x3132333132616466 arrayfield=[5.0, 0.0] mapfield=<a: {label: bar}> \
+         unionfield={boolean: null, double: 12.0, array: null} enumfield=C \
+         fixedfield=x31303139313831373136313531343133 \
+         recordfield={label: blah, children: [{\"label\":\"inner\",\"children\":[{\"label\":\"leaf\",\"children\":[]}]}]}",
+    );
 }
 
 #[test]

@@ -65,6 +65,23 @@ fn kafkas_own_columns_say_where_a_row_came_from() {
 }
 
 #[test]
+fn kafkas_timestamp_is_naive_where_instants_are() {
+    let mut table = Table {
+        kafka: KafkaColumns {
+            utc_naive: true,
+            ..Default::default()
+        },
+        ..Default::default()
+    };
+    let records = records([Payload::Tombstone]);
+    let batch = table
+        .take(&prepare(&records, DecodeOptions::default()).unwrap())
+        .unwrap();
+    let timestamp = batch.column_by_name("_kafka_timestamp").unwrap();
+    assert_eq!(show(timestamp.as_ref(), 0), "1764500000000000us");
+}
+
+#[test]
 fn a_mad_broker_clock_is_poison() {
     let mut records = records([Payload::Tombstone, Payload::Tombstone]);
     records[0].timestamp_ms = Some(1_764_500_000_000_000_000);

@@ -7,6 +7,7 @@ use super::{Table, poison, records, values};
 use crate::{DecodeOptions, HashKey, Payload, UnknownFields, prepare};
 
 mod random;
+mod suite;
 
 fn schema(text: &str, mapping: &Mapping) -> SourceSchema {
     SourceSchema::Json(JsonSchema::compile(text, &[], mapping).unwrap())

@@ -322,6 +322,10 @@ fn each_fault_names_the_thing_the_reason_and_the_way_out() {
              decimal(PRECISION, SCALE) with a precision of 1 to 38 and a scale of 0 to the precision",
         ),
         (
+            "[topics.a.fields.customer.email]\nexclude = true",
+            "1:27: topics.a.fields.customer.email: a field has no sections; a path is one key, in quotes: fields.\"….email\"",
+        ),
+        (
             "[topics.a.fields.x]\nhash = \"sha256\"",
             "2:1: topics.a.fields.x.hash: there is no secret to hash with; name the environment variable that holds it: \
              hash_key_env = \"FRAZIL_SECRET_HASH\"",

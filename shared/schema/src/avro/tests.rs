@@ -350,6 +350,48 @@ fn settings_reach_every_field() {
     );
 }
 
+/// The example of the specification, “Names”.
+#[test]
+fn names_are_those_of_the_specification() {
+    let example = |reference: &str| {
+        format!(
+            r#"{{"type": "record", "name": "Example", "fields": [
+                {{"name": "inheritNull", "type": {{"type": "enum", "name": "Simple", "symbols": ["a", "b"]}}}},
+                {{"name": "explicitNamespace", "type": {{"type": "fixed", "name": "Simple", "namespace": "explicit", "size": 12}}}},
+                {{"name": "fullName", "type": {{"type": "record", "name": "a.full.Name", "namespace": "ignored", "fields": [
+                    {{"name": "inheritNamespace", "type": {{"type": "enum", "name": "Understanding", "symbols": ["d", "e"]}}}},
+                    {{"name": "again", "type": "Understanding"}}, {{"name": "none", "type": "Simple"}}]}}}},
+                {{"name": "reference", "type": "{reference}"}}]}}"#
+        )
+    };
+    let start = "inheritnull string, explicitnamespace binary, \
+                 fullname {inheritnamespace string, again string, none string}, reference ";
+    for (reference, expected) in [
+        ("Simple", "string"),
+        ("explicit.Simple", "binary"),
+        ("a.full.Understanding", "string"),
+        (
+            "a.full.Name",
+            "{inheritnamespace string, again string, none string}",
+        ),
+    ] {
+        let schema = AvroSchema::parse(&example(reference)).unwrap();
+        assert_eq!(show(schema.columns()), format!("{start}{expected}"));
+    }
+    for unknown in [
+        "Understanding",
+        "full.Name",
+        "ignored.Name",
+        "ignored.a.full.Name",
+    ] {
+        let error = AvroSchema::parse(&example(unknown)).unwrap_err();
+        assert_eq!(
+            error.message(),
+            format!("field `reference`: type `{unknown}` is not defined")
+        );
+    }
+}
+
 #[test]
 fn a_schema_that_is_no_record_is_a_field_called_value() {
     for text in [r#""string""#, "string", r#"{"type": "string"}"#] {

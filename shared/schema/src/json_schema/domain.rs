@@ -243,24 +243,30 @@ fn merged(
     others: Vec<(String, Domain)>,
     both: impl Fn(Domain, Domain) -> Domain,
 ) -> Vec<(String, Domain)> {
+    /// Up to here looking through the fields is cheaper than an index of them: schemas may have thousands of branches
+    /// of a field or two.
+    const FEW: usize = 8;
     if fields.is_empty() {
         return others;
     }
-    let mut positions: HashMap<String, usize> = fields
-        .iter()
-        .enumerate()
-        .map(|(position, (name, _))| (name.clone(), position))
-        .collect();
+    let index: Option<HashMap<String, usize>> = (others.len() > FEW).then(|| {
+        let positions = fields.iter().enumerate();
+        positions
+            .map(|(position, (name, _))| (name.clone(), position))
+            .collect()
+    });
     for (name, domain) in others {
-        match positions.get(&name) {
+        // Names are unique among the others, so those that are added need no place in the index.
+        let position = match &index {
+            Some(index) => index.get(&name).copied(),
+            None => fields.iter().position(|(own, _)| *own == name),
+        };
+        match position {
             Some(position) => {
-                let own = std::mem::take(&mut fields[*position].1);
-                fields[*position].1 = both(own, domain);
+                let own = std::mem::take(&mut fields[position].1);
+                fields[position].1 = both(own, domain);
             }
-            None => {
-                positions.insert(name.clone(), fields.len());
-                fields.push((name, domain));
-            }
+            None => fields.push((name, domain)),
         }
     }
     fields

@@ -457,6 +457,20 @@ fn settings_change_the_columns() {
     assert_eq!(customer[0].data_type, JsonType::Excluded);
 }
 
+/// As many branches as the bounds allow, each with a field of its own: not so slow that anybody would notice.
+#[test]
+fn thousands_of_branches_are_one_struct() {
+    let branches: Vec<String> = (0..9_000)
+        .map(|i| format!(r#"{{"properties": {{"f{i}": {{"type": "integer"}}, "x": {{"type": "number"}}}}}}"#))
+        .collect();
+    for keyword in ["anyOf", "allOf"] {
+        let schema = compile(&format!(r#"{{"{keyword}": [{}]}}"#, branches[..6_000].join(","))).unwrap();
+        assert_eq!(schema.columns().len(), 6_001);
+    }
+    let error = compile(&format!(r#"{{"anyOf": [{}]}}"#, branches.join(","))).unwrap_err();
+    assert!(error.message().contains("more than 20000 types"), "{error}");
+}
+
 #[test]
 fn what_is_no_schema_is_refused() {
     let deep = |levels: usize| {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use frazil_core::{Error, Result, TableName, TimestampMs};
 use futures::StreamExt;
 use futures::stream;
-use iceberg::spec::{NullOrder, PrimitiveType, SnapshotRef, SortDirection, TableMetadata, Type};
+use iceberg::spec::{NullOrder, PrimitiveType, Schema, SnapshotRef, SortDirection, TableMetadata, Type};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -125,10 +125,8 @@ pub struct SnapshotOverview {
     pub commit: Option<u64>,
 }
 
-/// The overview of a table that was loaded.
-pub fn table_overview(table: &LoadedTable) -> TableOverview {
-    let metadata = &table.metadata;
-    let schema = metadata.current_schema();
+/// The top-level columns of a schema, in order.
+pub fn column_overviews(schema: &Schema) -> Vec<ColumnOverview> {
     let columns = schema.as_struct().fields().iter().map(|field| ColumnOverview {
         id: field.id,
         name: field.name.clone(),
@@ -136,6 +134,13 @@ pub fn table_overview(table: &LoadedTable) -> TableOverview {
         required: field.required,
         doc: field.doc.clone(),
     });
+    columns.collect()
+}
+
+/// The overview of a table that was loaded.
+pub fn table_overview(table: &LoadedTable) -> TableOverview {
+    let metadata = &table.metadata;
+    let schema = metadata.current_schema();
     let column_name = |id: i32| {
         schema
             .name_by_field_id(id)
@@ -169,7 +174,7 @@ pub fn table_overview(table: &LoadedTable) -> TableOverview {
         location: metadata.location().to_owned(),
         metadata_location: table.pointer.metadata_location.clone(),
         format_version: metadata.format_version() as u8,
-        columns: columns.collect(),
+        columns: column_overviews(schema),
         partition_by: partition_by.collect(),
         sort_by: sort_by.collect(),
         rows: total("total-records"),

@@ -308,7 +308,7 @@ fn cases() -> impl Strategy<Value = (Value, Documents)> {
     })
 }
 
-fn valid(schema: &Value, document: &Value) -> Result<(), String> {
+pub(super) fn valid(schema: &Value, document: &Value) -> Result<(), String> {
     let mut compiler = boon::Compiler::new();
     compiler.enable_format_assertions();
     compiler.add_resource("schema.json", schema.clone()).unwrap();

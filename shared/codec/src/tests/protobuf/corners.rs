@@ -391,6 +391,58 @@ fn memory_is_bounded() {
 }
 
 #[test]
+fn the_text_of_a_message_is_bounded() {
+    let text = proto3("enum E { A_NAME_OF_SOME_LENGTH = 0; } message M { M f = 1; repeated E e = 2; }");
+    for (count, expected) in [
+        (1, "f={\"e\":[\"A_NAME_OF_SOME_LENGTH\"]} e=[]"),
+        (
+            1_000_000,
+            "protobuf.text_too_large field `f.e`: its JSON is longer than 16 MiB",
+        ),
+    ] {
+        let outcome = bytes(1, &bytes(2, &vec![0; count]));
+        let schema = compile(&text, &Mapping::default());
+        let records = records([Payload::Encoded {
+            schema: &schema,
+            body: &outcome,
+        }]);
+        let prepared = prepare(&records, DecodeOptions::default()).unwrap();
+        let found = match prepared.poison() {
+            [] => values(&Table::default().take(&prepared).unwrap()).remove(0),
+            _ => poison(&prepared).remove(0).1.replace("f.e[]", "f.e"),
+        };
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn unknown_fields_may_be_refused() {
+    let schema = compile(TEXT, &Mapping::default());
+    let (good, unknown, inside) = (number(1, 5), number(99, 1), bytes(3, &bytes(1, b"x")));
+    let records = records([&good, &unknown, &inside].map(|body| Payload::Encoded {
+        schema: &schema,
+        body,
+    }));
+    let options = DecodeOptions {
+        unknown_fields: crate::UnknownFields::Fail,
+        ..DecodeOptions::default()
+    };
+    assert_eq!(
+        poison(&prepare(&records, options).unwrap()),
+        [
+            (
+                1,
+                "protobuf.unknown_field the schema has no field 99 of this wire type".to_owned()
+            ),
+            (
+                2,
+                "protobuf.unknown_field field `n`: the schema has no field 1 of this wire type".to_owned()
+            ),
+        ]
+    );
+}
+
+#[test]
 fn poison_leaves_no_trace() {
     let schema = compile(TEXT, &Mapping::default());
     let good = [

@@ -62,7 +62,13 @@ fn equal_rows_are_counted_and_the_first_other_one_is_named() {
     check(&base, &[rows(0, &[8], &[Some("d")])], Comparison::NothingInCommon);
     check(&base, &[rows(1, &[5], &[Some("a")])], Comparison::NothingInCommon);
     check(&base, &[], Comparison::NothingInCommon);
-    check(&base, &[rows(0, &[5, 5], &[Some("a"), Some("a")])], different(5));
+    check(
+        &base,
+        &[rows(0, &[5, 5], &[Some("a"), Some("a")])],
+        Comparison::Same(1),
+    );
+    check(&base, &[rows(0, &[5, 5], &[Some("a"), Some("b")])], different(5));
+    check(&base, &[rows(0, &[5, 5], &[Some("b"), Some("a")])], different(5));
     let outside = compare_rows(&base, &base, &IDS, Partition(0), range(8, 99)).expect("a comparison");
     assert_eq!(outside, Comparison::NothingInCommon);
 }

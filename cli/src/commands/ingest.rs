@@ -72,10 +72,10 @@ pub(crate) async fn ingest_events(
             index + 1,
             events.len()
         ));
-        let ingest = session.ingest(handlers, warehouse, event.path())?;
-        let taken = match event.read() {
-            Ok(bytes) => ingest.handle(&bytes).await,
-            Err(error) => Err(error),
+        let ingest = session.ingest(handlers, warehouse, event.path());
+        let taken = match (ingest, event.read()) {
+            (Ok(ingest), Ok(bytes)) => ingest.handle(&bytes).await,
+            (Err(error), _) | (_, Err(error)) => Err(error),
         };
         match taken {
             Ok(report) => ingested.events.push(IngestedEvent {

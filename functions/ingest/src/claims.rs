@@ -54,6 +54,23 @@ fn anchors(records: &[&Record<'_>]) -> Vec<Anchor> {
     anchors
 }
 
+/// The headers in which a dead letter keeps what Lambda's registry client said of key and value: without it the record
+/// could not be read again after a fix.
+pub(crate) const KEY_SCHEMA_HEADER: &str = "frazil.keySchemaMetadata";
+pub(crate) const VALUE_SCHEMA_HEADER: &str = "frazil.valueSchemaMetadata";
+
+fn schema_headers(record: &Record<'_>) -> impl Iterator<Item = (String, Option<Vec<u8>>)> {
+    let kept = [
+        (KEY_SCHEMA_HEADER, &record.key_schema),
+        (VALUE_SCHEMA_HEADER, &record.value_schema),
+    ];
+    kept.into_iter().filter_map(|(name, schema)| {
+        let schema = schema.as_ref()?;
+        let text = format!("{}:{}", schema.data_format, schema.schema_id);
+        Some((name.to_owned(), Some(text.into_bytes())))
+    })
+}
+
 /// A record that cannot be read, as it came.
 pub(crate) fn dead_letter(partition: Partition, record: &Record<'_>, error: &Error) -> DeadLetter {
     let mut reason = error.message().to_owned();
@@ -70,6 +87,7 @@ pub(crate) fn dead_letter(partition: Partition, record: &Record<'_>, error: &Err
             .headers
             .iter()
             .map(|header| (header.name.clone().into_owned(), header.value.map(<[u8]>::to_vec)))
+            .chain(schema_headers(record))
             .collect(),
         code: error.code().unwrap_or("record.unreadable").to_owned(),
         reason,

@@ -3,11 +3,12 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use frazil_codec::TargetTable;
 use frazil_core::{Partition, Result, TopicPartition};
-use frazil_kafka::{Header, PartitionBatch, Record, TimestampType};
+use frazil_kafka::{Header, PartitionBatch, Record, SchemaMetadata, TimestampType};
 use frazil_table::dead_letters::DeadLetter;
 use frazil_table::{LetterReader, LogName, ReadAgain};
 
 use crate::Ingest;
+use crate::claims::{KEY_SCHEMA_HEADER, VALUE_SCHEMA_HEADER};
 use crate::design::{kafka_columns, mapping};
 use crate::encoding::{Known, kept, known, prevailing};
 
@@ -95,12 +96,67 @@ fn record(letter: &DeadLetter) -> Record<'_> {
         headers: letter
             .headers
             .iter()
+            .filter(|(name, _)| ![KEY_SCHEMA_HEADER, VALUE_SCHEMA_HEADER].contains(&name.as_str()))
             .map(|(name, value)| Header {
                 name: name.as_str().into(),
                 value: value.as_deref(),
             })
             .collect(),
-        key_schema: None,
-        value_schema: None,
+        key_schema: schema(letter, KEY_SCHEMA_HEADER),
+        value_schema: schema(letter, VALUE_SCHEMA_HEADER),
+    }
+}
+
+/// What Lambda's registry client said of the record.
+fn schema<'a>(letter: &'a DeadLetter, header: &str) -> Option<Box<SchemaMetadata<'a>>> {
+    let (_, value) = letter.headers.iter().find(|(name, _)| name == header)?;
+    let (data_format, schema_id) = std::str::from_utf8(value.as_deref()?).ok()?.split_once(':')?;
+    Some(Box::new(SchemaMetadata {
+        data_format: data_format.into(),
+        schema_id: schema_id.into(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use frazil_core::{Error, ErrorKind, Offset};
+
+    use super::*;
+    use crate::claims::dead_letter;
+
+    /// A record comes back from its dead letter as it was, with what Lambda said of its schema.
+    #[test]
+    fn a_dead_letter_keeps_the_whole_record() {
+        let schema = |format: &'static str, id: &'static str| {
+            Some(Box::new(SchemaMetadata {
+                data_format: format.into(),
+                schema_id: id.into(),
+            }))
+        };
+        let header = |name: &'static str, value| Header {
+            name: name.into(),
+            value,
+        };
+        for (key_schema, value_schema) in [
+            (None, None),
+            (
+                schema("AVRO", "7"),
+                schema("JSON", "89791c0e-5e8a-4f6b-9b1a-2b3c4d5e6f70"),
+            ),
+        ] {
+            let before = Record {
+                offset: Offset(7),
+                timestamp_ms: Some(1),
+                timestamp_type: TimestampType::Unknown,
+                key: Some(b"k"),
+                value: Some(b"v"),
+                headers: vec![header("a", Some(b"1")), header("a", None)],
+                key_schema,
+                value_schema,
+            };
+            let error = Error::new(ErrorKind::Poison, "read it", "it is broken");
+            let letter = dead_letter(Partition(0), &before, &error);
+            assert_eq!(record(&letter), before);
+        }
     }
 }

@@ -1,7 +1,13 @@
+use std::time::Duration;
+
+use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+
+/// How long one request may take: the SDK has no bound of its own, and a function that hangs is billed.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Credentials, region and HTTP client: what the clients of all services share.
 #[derive(Debug)]
@@ -13,7 +19,13 @@ impl Account {
         let https = Builder::new()
             .tls_provider(Provider::Rustls(CryptoMode::Ring))
             .build_https();
-        let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(https);
+        let mut loader = aws_config::defaults(BehaviorVersion::latest())
+            .http_client(https)
+            .timeout_config(
+                TimeoutConfig::builder()
+                    .operation_attempt_timeout(ATTEMPT_TIMEOUT)
+                    .build(),
+            );
         if let Some(region) = region {
             loader = loader.region(Region::new(region));
         }

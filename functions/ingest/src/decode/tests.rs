@@ -8,10 +8,11 @@ use frazil_kafka::wire::Side;
 use frazil_kafka::{Header, SchemaMetadata};
 use frazil_registry::{CachedRegistry, DirectoryRegistry};
 use frazil_schema::Mapping;
+use frazil_table::{ValueFormat, ValueFraming};
 
 use super::*;
 use crate::Registries;
-use crate::encoding::{Known, known};
+use crate::encoding::{Known, kept, known};
 use crate::schemas::Schemas;
 
 const GUID: &str = "89791c0e-5e8a-4f6b-9b1a-2b3c4d5e6f70";
@@ -41,6 +42,32 @@ impl Bench {
         write("ids/8.avsc".to_owned(), "{\"type\": \"nonsense\"}");
         write("ids/9.avsc".to_owned(), &avro("by_subject"));
         write(format!("guids/{GUID}.avsc"), &avro("by_guid"));
+        write(
+            "ids/10.proto".to_owned(),
+            "syntax = \"proto3\"; package p; message B { string b = 1; message I { string i = 1; } } message A { \
+             string a = 1; }",
+        );
+        write(
+            "ids/11.proto".to_owned(),
+            "syntax = \"proto3\"; import \"money.proto\"; message O { Money m = 1; }",
+        );
+        write(
+            "ids/11.references.json".to_owned(),
+            r#"[{"name": "money.proto", "id": 12}]"#,
+        );
+        write(
+            "ids/12.proto".to_owned(),
+            "syntax = \"proto3\"; message Money { int64 cents = 1; }",
+        );
+        write(
+            "ids/13.json".to_owned(),
+            r#"{"type": "object", "properties": {"j": {"$ref": "other.json"}}}"#,
+        );
+        write(
+            "ids/13.references.json".to_owned(),
+            r#"[{"name": "other.json", "id": 14}]"#,
+        );
+        write("ids/14.json".to_owned(), r#"{"type": "integer"}"#);
         write(format!("versions/{GUID}.avsc"), &avro("by_version"));
         write(
             "subjects/t-value.json".to_owned(),
@@ -61,8 +88,10 @@ impl Bench {
         let source = config.sources()[0].name();
         let settings = config.topic(source, &TopicName::new("t")).unwrap();
         let state = frazil_table::TopicState::new(source.clone(), TopicName::new("t"));
-        let Known::Settled(encoding) = known(&settings, &state) else {
-            panic!("{keys}: the first values decide");
+        let encoding = match known(&settings, &state) {
+            Known::Settled(encoding) => encoding,
+            // What the first values of Confluent's serializers decide.
+            Known::Open => kept(ValueFormat::Registered, Some(ValueFraming::Confluent)),
         };
         let named = named_schema(&settings, |path| config.schema_file(path));
         let mapping = Mapping::default();
@@ -166,6 +195,33 @@ async fn every_way_of_naming_a_schema_leads_to_it() {
             Ok("by_id x"),
         ),
         ("format = \"avro\"", record(None), Ok("nothing")),
+        // Messages are chosen by Confluent's path, Glue's sorted index, Apicurio's name, or the configuration.
+        ("", record(Some(b"\0\0\0\0\x0A\0x")), Ok("b x")),
+        ("", record(Some(b"\0\0\0\0\x0A\x02\x02x")), Ok("a x")),
+        ("", record(Some(b"\0\0\0\0\x0A\x04\0\0x")), Ok("i x")),
+        (
+            "framing = \"apicurio\"",
+            record(Some(b"\0\0\0\0\0\0\0\0\x0A\x03\x0A\x01Ax")),
+            Ok("a x"),
+        ),
+        (
+            "schema = \"file:ids/10.proto\"\nmessage = \"p.A\"",
+            record(Some(b"x")),
+            Ok("a x"),
+        ),
+        (
+            "schema = \"file:ids/10.proto\"",
+            record(Some(b"x")),
+            Err("protobuf.message_unstated"),
+        ),
+        (
+            "schema = \"file:ids/12.proto\"",
+            record(Some(b"x")),
+            Ok("cents x"),
+        ),
+        ("", record(Some(b"\0\0\0\0\x0B\0x")), Ok("m x")),
+        ("", record(Some(b"\0\0\0\0\x0D{}")), Ok("j {}")),
+        ("", record(Some(b"\0\0\0\0\x0A")), Err("wire.bad_message_index")),
         // JSON without a schema takes any framing off, and needs none.
         ("format = \"json\"", record(Some(b"{}")), Ok("json {}")),
         (

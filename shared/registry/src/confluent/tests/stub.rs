@@ -1,16 +1,10 @@
 //! A server with the answers that a test writes.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
@@ -74,12 +68,7 @@ impl Stub {
                         },
                         None => Box::pin(stream),
                     };
-                    let service = service_fn(|request: Request<Incoming>| {
-                        let response = respond(&seen, answer.as_ref(), &request);
-                        async move { Ok::<_, Infallible>(response) }
-                    });
-                    let connection = hyper::server::conn::http1::Builder::new();
-                    let _ = connection.serve_connection(TokioIo::new(stream), service).await;
+                    respond(stream, &seen, answer.as_ref()).await;
                 });
             }
         });
@@ -100,24 +89,43 @@ impl Stub {
     }
 }
 
-fn respond(
+/// Answers the requests of one connection, until the client has enough of it.
+async fn respond(
+    mut stream: Pin<Box<dyn Stream>>,
     seen: &Mutex<Vec<Seen>>,
-    answer: &dyn Fn(usize, &str) -> Answer,
-    request: &Request<Incoming>,
-) -> Response<Full<Bytes>> {
-    let path = request.uri().path_and_query().unwrap().to_string();
-    let mut seen = seen.lock().unwrap();
-    let (status, headers, body) = answer(seen.len(), &path);
-    let authorization = request.headers().get("authorization");
-    seen.push(Seen {
-        path,
-        authorization: authorization.map(|value| value.to_str().unwrap().to_owned()),
-    });
-    let mut response = Response::builder().status(status);
-    for (name, value) in headers {
-        response = response.header(name, value);
+    answer: &(dyn Fn(usize, &str) -> Answer + Send + Sync),
+) {
+    loop {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            match stream.read_u8().await {
+                Ok(byte) => head.push(byte),
+                Err(_) => return,
+            }
+        }
+        let response = {
+            let head = String::from_utf8(head).unwrap();
+            let mut lines = head.lines();
+            let path = lines.next().unwrap().split(' ').nth(1).unwrap().to_owned();
+            let mut headers = lines.filter_map(|line| line.split_once(": "));
+            let authorization = headers.find(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+            let mut seen = seen.lock().unwrap();
+            let (status, headers, body) = answer(seen.len(), &path);
+            seen.push(Seen {
+                path,
+                authorization: authorization.map(|(_, value)| value.to_owned()),
+            });
+            let headers: String = headers
+                .iter()
+                .map(|(name, value)| format!("{name}: {value}\r\n"))
+                .collect();
+            let length = body.len();
+            format!("HTTP/1.1 {status} Stub\r\n{headers}content-length: {length}\r\n\r\n{body}")
+        };
+        if stream.write_all(response.as_bytes()).await.is_err() || stream.flush().await.is_err() {
+            return;
+        }
     }
-    response.body(Full::from(body)).unwrap()
 }
 
 trait Stream: AsyncRead + AsyncWrite + Send {}

@@ -4,20 +4,21 @@ use std::path::Path;
 use frazil_core::TableName;
 use frazil_local::open_warehouse;
 use frazil_registry::DirectoryRegistry;
-use frazil_table::{LoadedTable, system_environment};
+use frazil_table::{CommitSettings, LoadedTable, commit_table, system_environment};
 
 use super::*;
 use crate::IngestReport;
 
-/// A warehouse in a directory, with the schemas 1 and 2 of topic `t`.
+/// A warehouse in a directory, with the schemas 1 to 3 of topic `t`.
 struct Scene {
     directory: tempfile::TempDir,
     warehouse: Warehouse,
 }
 
-const SCHEMAS: [&str; 2] = [
+const SCHEMAS: [&str; 3] = [
     r#"{"type": "record", "name": "R", "fields": [{"name": "Id", "type": "int"}]}"#,
     r#"{"type": "record", "name": "R", "fields": [{"name": "Id", "type": "int"}, {"name": "email", "type": "string"}]}"#,
+    r#"{"type": "record", "name": "S", "namespace": "other", "fields": [{"name": "Sum", "type": "int"}]}"#,
 ];
 
 /// `PATH`: a variable that is always there, and never shorter than a secret must be.
@@ -69,6 +70,8 @@ impl Scene {
 
 const FIRST: &[u8] = b"\0\0\0\0\x01\x0e";
 const SECOND: &[u8] = b"\0\0\0\0\x02\x0e\x02x";
+
+const OTHER: &[u8] = b"\0\0\0\0\x03\x10";
 
 fn outcome(report: &IngestReport) -> (u64, String) {
     let topic = &report.topics[0];
@@ -132,4 +135,45 @@ async fn a_field_that_has_a_column_gets_no_setting_any_more() {
     let (rows, reason) = outcome(&scene.ingest(HASHED, 1, SECOND).await);
     assert_eq!(rows, 0);
     assert!(reason.contains("`fields.\"email\"` was not set"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_second_type_suspends_unless_the_table_takes_all() {
+    let scene = Scene::new();
+    assert_eq!(scene.ingest("", 0, FIRST).await.topics[0].rows, 1);
+    let (rows, reason) = outcome(&scene.ingest("", 1, OTHER).await);
+    assert_eq!(rows, 0);
+    assert!(
+        reason.starts_with("the topic's records are `R`, and now there are some of the type `other.S`; set tables"),
+        "{reason}"
+    );
+    assert_eq!(scene.columns().await, ["id int"]);
+
+    let scene = Scene::new();
+    for (offset, body) in [(0, FIRST), (1, OTHER)] {
+        assert_eq!(scene.ingest("tables = \"merged\"", offset, body).await.topics[0].rows, 1);
+    }
+    assert_eq!(scene.columns().await, ["id int", "sum int"]);
+}
+
+#[tokio::test]
+async fn each_type_has_its_table_and_every_table_claims_every_event() {
+    let scene = Scene::new();
+    let keys = "tables = \"by_record_name\"";
+    for (offset, body) in [(0, FIRST), (1, OTHER), (2, SECOND), (3, &b"\0\0\0\0\x01"[..]), (4, OTHER)] {
+        scene.ingest(keys, offset, body).await;
+    }
+    let mut found = Vec::new();
+    for name in ["t", "t_r", "t_other_s"] {
+        let name = TableName::new("kafka", name).unwrap();
+        let report = commit_table(&scene.warehouse, &name, &CommitSettings::default()).await.unwrap();
+        assert!(report.suspended.is_empty() && report.waiting.is_empty(), "{report:?}");
+        let table = scene.warehouse.load(&name).await.unwrap().unwrap();
+        let ledger = scene.warehouse.ledger(&table).await.unwrap();
+        let log = ledger.log(&"default".into(), &"t".into()).unwrap();
+        let rows: u64 = report.commits.iter().map(|commit| commit.rows).sum();
+        found.push((name.table().to_owned(), rows, report.dead_letters, log.partitions[&Partition(0)].next.0));
+    }
+    let expected = [("t", 0, 1, 5), ("t_r", 2, 0, 5), ("t_other_s", 2, 0, 5)];
+    assert_eq!(found, expected.map(|(name, rows, dead, next)| (name.to_owned(), rows, dead, next)));
 }

@@ -37,14 +37,18 @@ pub(super) fn compile(text: &str, references: &[(String, String)]) -> Result<Pro
     files.insert(main.clone(), text.to_owned());
 
     let facts = Rc::new(RefCell::new(HashMap::new()));
+    let missing = Rc::new(RefCell::new(Vec::new()));
     let mut resolver = ChainFileResolver::new();
     resolver.add(GoogleFileResolver::new());
     resolver.add(Texts {
         files,
         facts: Rc::clone(&facts),
+        missing: Rc::clone(&missing),
     });
     let mut compiler = Compiler::with_file_resolver(resolver);
-    compiler.open_file(&main).map_err(refused)?;
+    compiler
+        .open_file(&main)
+        .map_err(|error| refused(&error, &missing.borrow()))?;
     let pool = compiler.descriptor_pool();
     let types = Types::of(&pool, &facts.borrow());
     let messages = pool.get_file_by_name(&main).map_or_else(Vec::new, |file| {
@@ -79,20 +83,22 @@ fn check_sizes(text: &str, references: &[(String, String)]) -> Result<()> {
     Ok(())
 }
 
-fn refused(error: protox::Error) -> Error {
-    let hint = error.is_file_not_found();
+fn refused(error: &protox::Error, missing: &[String]) -> Error {
     // Of what the parser says, `Debug` is the form with file, line and column.
     let shown = if error.is_parse() {
         format!("{error:?}")
     } else {
         error.to_string()
     };
-    let error = invalid(shown.lines().next().unwrap_or_default());
-    if hint {
-        error.with_hint("register the imported file, and name it among the schema's references")
-    } else {
-        error
+    let shown = shown.lines().next().unwrap_or_default();
+    if missing.is_empty() {
+        return invalid(shown);
     }
+    let names = missing.join("`, `");
+    invalid(format!(
+        "{shown}, and there is no file `{names}`, which is imported"
+    ))
+    .with_hint("register the imported file, and name it among the schema's references")
 }
 
 /// What the compiler does not hand on about a field, by the field's full name.
@@ -108,13 +114,18 @@ struct Facts {
 struct Texts {
     files: HashMap<String, String>,
     facts: Rc<RefCell<HashMap<String, Facts>>>,
+    /// Imports that nobody has. Many files import others for their options alone, which are ignored: only where a
+    /// type is missing, too, is that a fault.
+    missing: Rc<RefCell<Vec<String>>>,
 }
 
 impl FileResolver for Texts {
     fn open_file(&self, name: &str) -> Result<File, protox::Error> {
-        let text = builtin::text(name)
-            .or_else(|| self.files.get(name).map(String::as_str))
-            .ok_or_else(|| protox::Error::file_not_found(name))?;
+        let known = builtin::text(name).or_else(|| self.files.get(name).map(String::as_str));
+        let text = known.unwrap_or_else(|| {
+            self.missing.borrow_mut().push(name.to_owned());
+            ""
+        });
         let (text, edition) = prepare(name, text).map_err(|error| protox::Error::new(error.message()))?;
         let mut file = File::from_source(name, &text)?.file_descriptor_proto().clone();
         let mut reader = FactReader {

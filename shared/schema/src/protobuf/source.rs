@@ -120,14 +120,12 @@ pub(super) fn prepare<'a>(name: &str, text: &'a str) -> Result<(Cow<'a, str>, bo
             }
             Token::Word("reserved") if starts_statement && next != Some(Token::Mark(b'=')) => reserved = true,
             // Editions reserve names without quotes.
-            Token::Word(word) if reserved && word.starts_with(|c: char| c.is_alphabetic() || c == '_') => {
-                if word != "to" && word != "max" {
-                    out.push_str(&text[done..at]);
-                    out.push('"');
-                    out.push_str(word);
-                    out.push('"');
-                    done = at + word.len();
-                }
+            Token::Word(word) if reserved && is_name(word) => {
+                out.push_str(&text[done..at]);
+                out.push('"');
+                out.push_str(word);
+                out.push('"');
+                done = at + word.len();
             }
             _ => {}
         }
@@ -135,6 +133,11 @@ pub(super) fn prepare<'a>(name: &str, text: &'a str) -> Result<(Cow<'a, str>, bo
     }
     out.push_str(&text[done..]);
     Ok((Cow::Owned(out), true))
+}
+
+/// Whether a word among what is reserved is a name, and not a part of a range of numbers.
+fn is_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_alphabetic() || c == '_') && word != "to" && word != "max"
 }
 
 /// The compiler recurses into what nests.

@@ -256,15 +256,9 @@ proptest! {
         let descriptor = pool(&text).get_message_by_name("M").unwrap();
         let mut choices = Choices(content.iter());
         let messages: Vec<DynamicMessage> = (0..6).map(|_| random_message(&descriptor, &mut choices)).collect();
-        // Records in one part, and in two, which are merged.
-        let bodies: Vec<Vec<u8>> = (0..5)
-            .map(|index| {
-                let mut body = messages[index].encode_to_vec();
-                if index % 2 == 1 {
-                    body.extend(messages[index + 1].encode_to_vec());
-                }
-                body
-            })
+        // Records in one part, two and three, which are merged.
+        let bodies: Vec<Vec<u8>> = (0..4)
+            .map(|index| messages[index..=index + index % 3].iter().flat_map(Message::encode_to_vec).collect())
             .collect();
         let schema = compile(&text, &Mapping::default());
         let records = records(bodies.iter().map(|body| Payload::Encoded { schema: &schema, body }));
@@ -278,5 +272,42 @@ proptest! {
             let expected = DynamicMessage::decode(descriptor.clone(), body.as_slice()).unwrap();
             same_message(&columns, row, &expected);
         }
+    }
+
+    #[test]
+    fn random_records_have_the_other_implementations_json(
+        schema in prop::collection::vec(any::<u8>(), 0..120), content in prop::collection::vec(any::<u8>(), 0..300)
+    ) {
+        let mut choices = Choices(schema.iter());
+        let proto2 = choices.below(2) == 1;
+        let (syntax, label) = if proto2 { ("proto2", "optional ") } else { ("proto3", "") };
+        // Inside itself, the outer message is JSON.
+        let inner = message("N", 0, proto2, &mut choices);
+        let text = format!(
+            "syntax = \"{syntax}\"; enum E {{ ZERO = 0; ONE = 1; MINUS = -7; }}
+             message M {{ {label}M f = 1; {label}N n = 2; }}\n{inner}"
+        );
+        let pool = pool(&text);
+        let (outer, inner) = (pool.get_message_by_name("M").unwrap(), pool.get_message_by_name("N").unwrap());
+        let mut choices = Choices(content.iter());
+        // Parts that are to be merged: three, so that a member of a oneof may come, go and come again.
+        let parts: Vec<u8> = (0..3)
+            .flat_map(|_| bytes(2, &random_message(&inner, &mut choices).encode_to_vec()))
+            .collect();
+        let expected = DynamicMessage::decode(outer, parts.as_slice()).unwrap();
+        let mut theirs = serde_json::Serializer::new(Vec::new());
+        expected
+            .serialize_with_options(&mut theirs, &prost_reflect::SerializeOptions::new())
+            .unwrap();
+        let theirs: serde_json::Value = serde_json::from_slice(&theirs.into_inner()).unwrap();
+
+        let (schema, body) = (compile(&text, &Mapping::default()), bytes(1, &parts));
+        let records = records([Payload::Encoded { schema: &schema, body: &body }]);
+        let prepared = prepare(&records, DecodeOptions::default()).unwrap();
+        prop_assert!(prepared.poison().is_empty(), "{:?}\n{text}", prepared.poison());
+        let batch = Table::default().take(&prepared).unwrap();
+        let ours = super::super::show(batch.column(0).as_ref(), 0);
+        let ours: serde_json::Value = serde_json::from_str(&ours).unwrap();
+        prop_assert_eq!(ours, theirs, "{}", text);
     }
 }

@@ -9,6 +9,7 @@ mod faults;
 mod growth;
 mod house;
 mod lambda;
+mod memory;
 mod model;
 mod operations;
 mod processes;

@@ -122,10 +122,11 @@ def kafka_values(record):
             for name, value in record.headers
         ],
         "_kafka_tombstone": not record.value,
+        "_kafka_timestamp_type": None if record.timestamp_type == "NO_TIMESTAMP_TYPE" else record.timestamp_type,
     }
 
 
-def golden(topic, value_columns, records, table=None, naive=False):
+def golden(topic, value_columns, records, table=None, naive=False, kafka_columns=KAFKA_COLUMNS):
     """The golden file as text, a row per line. `table` is the table's name when it is not the topic's; with `naive`,
     instants are timestamps without a zone."""
     distinct = {(record.partition, record.offset): record for record in records}
@@ -134,13 +135,14 @@ def golden(topic, value_columns, records, table=None, naive=False):
     for record in ordered:
         if record.dead:
             continue
-        kafka = kafka_values(record)
+        kafka = {"_kafka_topic": topic} | kafka_values(record)
+        kafka = {name: kafka[name] for name, _ in kafka_columns}
         if naive and kafka["_kafka_timestamp"]:
             kafka["_kafka_timestamp"] = kafka["_kafka_timestamp"].removesuffix("Z")
         rows.append({name: (record.row or {}).get(name) for name, _ in value_columns} | kafka)
         day = kafka["_kafka_timestamp"] and kafka["_kafka_timestamp"][:10]
         days[day] = days.get(day, 0) + 1
-    kafka_columns = [(name, "timestamp" if naive and kind == "timestamptz" else kind) for name, kind in KAFKA_COLUMNS]
+    kafka_columns = [(name, "timestamp" if naive and kind == "timestamptz" else kind) for name, kind in kafka_columns]
     head = {
         "topic": topic,
         "table": "kafka." + (table or "".join(c if c.isascii() and c.isalnum() else "_" for c in topic.lower())),

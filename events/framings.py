@@ -8,7 +8,7 @@ import uuid
 import zlib
 from pathlib import Path
 
-from event import MSK, NOON, Record, compact, framed, golden, lambda_event_of
+from event import MSK, NOON, Record, compact, framed, golden, lambda_event_of, struct_of
 from types_avro import encode
 from types_protobuf import compiled, message, payload
 
@@ -189,6 +189,46 @@ def keys():
     }  # fmt: skip
 
 
+# ---- References ----------------------------------------------------------------------------------------------
+
+
+def references():
+    """Schemas that need others: by id, by subject and version, by file."""
+    place = {"type": "record", "name": "Place", "namespace": "com.example.references", "fields": [{"name": "city", "type": "string"}]}
+    row = record("com.example.references.Row", ("id", "long"), ("place", place), ("other", "com.example.references.Place"))
+    written = record("com.example.references.Row", *((field, "com.example.references.Place") if field != "id" else (field, "long") for field in ("id", "place", "other")))
+    pool = compiled(405, {"money.proto": 406})
+    money = message(pool, "com.example.references.Row")
+    value = {"id": 1, "place": {"city": "Köln"}, "other": {"city": ""}}
+    city = struct_of(city="string")
+    topics = {
+        "references-avro": ([("id", "long"), ("place", city), ("other", city)], rows((framed(403, encode(row, value)), value))),
+        "references-protobuf": (
+            [("id", "long"), ("price", struct_of(currency="string", cents="long"))],
+            rows(
+                (framed(405, b"\x00" + payload(money(id=1, price={"currency": "EUR", "cents": -5}))), {"id": 1, "price": {"currency": "EUR", "cents": -5}}),
+                (framed(405, b"\x00" + payload(money())), {"id": 0, "price": None}),
+            ),
+        ),
+        "references-json": (
+            [("id", "long"), ("price", struct_of(currency="string"))],
+            rows((framed(407, b'{"id":1,"price":{"currency":"EUR"}}'), {"id": 1, "price": {"currency": "EUR"}})),
+        ),
+    }
+    price = {"$id": "http://example.com/price.json", "type": "object", "properties": {"currency": {"type": "string"}}}
+    schemas = {
+        "ids/403.avsc": written,
+        "ids/403.references.json": [{"name": "com.example.references.Place", "id": 404}],
+        "ids/404.avsc": place,
+        "ids/405.references.json": [{"name": "money.proto", "subject": "money", "version": 2}],
+        "subjects/money.json": {"versions": [{"version": 1, "id": 401}, {"version": 2, "id": 406}]},
+        "ids/407.json": {"type": "object", "properties": {"id": {"type": "integer"}, "price": {"$ref": "http://example.com/price.json"}}},
+        "ids/407.references.json": [{"name": "price", "file": "407-price.json"}],
+        "ids/407-price.json": price,
+    }
+    return topics, {f"schemas/{path}": json.dumps(schema) + "\n" for path, schema in schemas.items()}
+
+
 # ---- Tables by type ------------------------------------------------------------------------------------------
 
 
@@ -257,7 +297,9 @@ def files():
     proto = (FOLDER / "schemas/ids/401.proto").read_text(encoding="utf-8")
     made |= {f"schemas/guids/{PROTOBUF_GUID}.proto": proto, f"schemas/versions/{PROTOBUF_VERSION}.proto": proto}
     made["schemas/subjects/framing-value.json"] = compact({"versions": [{"version": 1, "id": 400}, {"version": 2, "id": 420}]}) + "\n"
-    for name, topics in {"framings": framings(), "types-keys": keys(), "types-raw": raw()}.items():
+    refer, schemas = references()
+    made |= schemas
+    for name, topics in {"framings": framings(), "references": refer, "types-keys": keys(), "types-raw": raw()}.items():
         made |= several(name, topics)
     records, tables = routed()
     made["types-routed.json"] = lambda_event_of(MSK, {"routed": records})

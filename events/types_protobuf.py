@@ -20,12 +20,14 @@ NINES = "9" * 38
 FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799  # of year 1 and of year 9999
 
 
-def compiled(schema_id):
-    """protoc's descriptors of a schema, in a pool of their own."""
+def compiled(schema_id, imports=None):
+    """protoc's descriptors of a schema, in a pool of their own. `imports` are other schemas, by the names of their files."""
     pool = descriptor_pool.DescriptorPool()
     with importlib.resources.as_file(importlib.resources.files("grpc_tools") / "_proto") as google, tempfile.TemporaryDirectory() as home:
         out = Path(home, "descriptors")
-        folders = [f"-I{folder}" for folder in (FOLDER / "schemas/ids", BUILT_IN, google)]
+        for name, other in (imports or {}).items():
+            Path(home, name).write_bytes((FOLDER / f"schemas/ids/{other}.proto").read_bytes())
+        folders = [f"-I{folder}" for folder in (FOLDER / "schemas/ids", BUILT_IN, google, home)]
         failed = protoc.main(["protoc", *folders, f"--descriptor_set_out={out}", "--include_imports", f"{schema_id}.proto"])
         assert not failed, f"protoc refuses {schema_id}.proto"
         for file in descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes()).file:

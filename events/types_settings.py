@@ -6,7 +6,7 @@ import json
 import math
 from decimal import Decimal
 
-from event import MSK, NOON, Column, Record, alike, cases, framed, golden, lambda_event_of, struct_of, typed
+from event import KAFKA_COLUMNS, MSK, NOON, Column, Record, alike, cases, framed, golden, lambda_event_of, struct_of, typed
 from types_avro import decimal_on_bytes, encode, list_of, logical, record, schema_of
 from types_json import Text, string, written
 from types_protobuf import compiled, decimal_of, message, payload, seconds
@@ -210,6 +210,18 @@ def unknown():
     }  # fmt: skip
 
 
+# ---- Kafka's own columns, all others than by default ---------------------------------------------------------
+
+OWN_COLUMNS = [*KAFKA_COLUMNS[:4], ("_kafka_topic", "string"), ("_kafka_timestamp_type", "string")]
+
+
+def own_columns():
+    topic, types = "settings-kafka", ("CREATE_TIME", "LOG_APPEND_TIME")
+    records = [Record(0, at, NOON, b"k", b"{}", [("h", b"")], timestamp_type=name, row={"value": "e30="}) for at, name in enumerate(types)]
+    records.append(Record(0, 2, -1, None, None, row={}, timestamp_type="NO_TIMESTAMP_TYPE"))
+    return lambda_event_of(MSK, {topic: records}), golden(topic, [("value", "binary")], records, kafka_columns=OWN_COLUMNS)
+
+
 def files():
     """Path below this folder → text."""
     of_times, schemas = times()
@@ -224,4 +236,5 @@ def files():
         made[f"{name}.json"] = lambda_event_of(MSK, {topic: records for topic, (_, records) in topics.items()})
         for topic, (columns, records) in topics.items():
             made[f"golden/{name}/{topic}.json"] = golden(topic, columns, records, naive=topic == "settings")
+    made["types-kafka.json"], made["golden/types-kafka.json"] = own_columns()
     return made

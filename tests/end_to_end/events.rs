@@ -112,6 +112,16 @@ fn every_framing() -> Result<()> {
 }
 
 #[test]
+fn schemas_that_need_others() -> Result<()> {
+    check_configured("references")
+}
+
+#[test]
+fn kafkas_own_columns() -> Result<()> {
+    check_configured("types-kafka")
+}
+
+#[test]
 fn settings_of_fields() -> Result<()> {
     check_configured("types-settings")
 }
@@ -161,12 +171,14 @@ fn every_event_is_replayed() -> Result<()> {
         "poison-json-schema",
         "poison-only",
         "poison-protobuf",
+        "references",
         "types-avro",
         "types-connect-json",
         "types-editions",
         "types-json-draft4",
         "types-json-root",
         "types-json-schema",
+        "types-kafka",
         "types-keys",
         "types-proto2",
         "types-protobuf",

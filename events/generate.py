@@ -4,165 +4,32 @@
     python3.11 -m venv events/.venv && events/.venv/bin/pip install -r events/requirements.txt
     events/.venv/bin/python events/generate.py            # write everything
     events/.venv/bin/python events/generate.py --check    # write nothing; fail if a file differs
+    events/.venv/bin/python events/generate.py --large T  # write the event that is too large to be kept to folder T
 
 The seeds are fixed: the same versions give the same bytes. README.md describes the files.
 """
 
 import argparse
-import base64
 import io
 import json
 import random
 import struct
 import sys
 import uuid
-from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import fastavro
+import framings
+import large
+import types_avro
+import types_json
+import types_protobuf
+import types_settings
+from event import HOUR, MSK, NOON, MISSING, SELF_MANAGED, Record, framed, golden, instant, lambda_event
 
 FOLDER = Path(__file__).resolve().parent
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-NOON = 1_796_040_000_000  # 2026-11-30T12:00:00Z
-HOUR = 3_600_000
-LAMBDA_LIMIT = 6 * 1024 * 1024
-
-MSK = {
-    "eventSource": "aws:kafka",
-    "eventSourceArn": "arn:aws:kafka:eu-central-1:123456789012:cluster/shop/8c1e2f5a-7d3b-4b0e-9a55-3f0f6f1d2c4b-3",
-    "bootstrapServers": "b-1.shop.abc123.c3.kafka.eu-central-1.amazonaws.com:9098,"
-    "b-2.shop.abc123.c3.kafka.eu-central-1.amazonaws.com:9098",
-}
-SELF_MANAGED = {"eventSource": "SelfManagedKafka", "bootstrapServers": "kafka-1.example.com:9092,kafka-2.example.com:9092"}
-
-MISSING = object()  # a field that the event does not have
-
-
-@dataclass
-class Record:
-    """A Kafka record. `form` overrides fields of its JSON: how Lambda writes a tombstone is not documented."""
-
-    partition: int
-    offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-    headers: list = field(default_factory=list)
-    timestamp_type: str = "CREATE_TIME"
-    form: dict = field(default_factory=dict)
-    row: dict | None = None  # the value's columns; None for a tombstone or a dead letter
-    dead: str | None = None  # the dead letter's code
-
-
-# ---- Lambda's event ------------------------------------------------------------------------------------------
-
-
-def lambda_record(topic, record):
-    def encoded(data):
-        return None if data is None else base64.b64encode(data).decode()
-
-    def signed(data):
-        return None if data is None else [byte - 256 if byte > 127 else byte for byte in data]
-
-    fields = {
-        "topic": topic,
-        "partition": record.partition,
-        "offset": record.offset,
-        "timestamp": record.timestamp,
-        "timestampType": record.timestamp_type,
-        "key": encoded(record.key),
-        "value": encoded(record.value),
-        "headers": [{name: signed(value)} for name, value in record.headers],
-    } | record.form
-    return {name: value for name, value in fields.items() if value is not MISSING}
-
-
-def lambda_event(origin, topic, records):
-    """The event as text, a record per line. `records` are in the order of the arrays."""
-    arrays = {}
-    for record in records:
-        arrays.setdefault(record.partition, []).append(compact(lambda_record(topic, record)))
-    lists = [f"{compact(f'{topic}-{partition}')}:[\n" + ",\n".join(lines) + "\n]" for partition, lines in arrays.items()]
-    text = compact(origin)[:-1] + ',"records":{' + ",\n".join(lists) + "}}\n"
-    assert len(text.encode()) < LAMBDA_LIMIT, "Lambda would not send this"
-    return text
-
-
-def compact(value):
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-# ---- The golden table ----------------------------------------------------------------------------------------
-
-KAFKA_COLUMNS = [
-    ("_kafka_partition", "int"),
-    ("_kafka_offset", "long"),
-    ("_kafka_timestamp", "timestamptz"),
-    ("_kafka_epoch", "int"),
-    ("_kafka_key", "string"),
-    ("_kafka_headers", {"list": {"struct": [{"name": "name", "type": "string"}, {"name": "value", "type": "binary"}]}}),
-    ("_kafka_tombstone", "boolean"),
-]
-
-
-def instant(micros):
-    at = EPOCH + timedelta(microseconds=micros)
-    return at.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
-
-
-def key_text(key):
-    if not key:
-        return None
-    try:
-        return key.decode()
-    except UnicodeDecodeError:
-        return "base64:" + base64.b64encode(key).decode()
-
-
-def kafka_values(record):
-    return {
-        "_kafka_partition": record.partition,
-        "_kafka_offset": record.offset,
-        "_kafka_timestamp": None if record.timestamp == -1 else instant(record.timestamp * 1000),
-        "_kafka_epoch": 0,
-        "_kafka_key": key_text(record.key),
-        "_kafka_headers": [
-            {"name": name, "value": None if value is None else base64.b64encode(value).decode()}
-            for name, value in record.headers
-        ],
-        "_kafka_tombstone": not record.value,
-    }
-
-
-def golden(topic, value_columns, records):
-    """The golden file as text, a row per line."""
-    distinct = {(record.partition, record.offset): record for record in records}
-    ordered = [distinct[at] for at in sorted(distinct)]
-    rows, days = [], {}
-    for record in ordered:
-        if record.dead:
-            continue
-        kafka = kafka_values(record)
-        rows.append({name: (record.row or {}).get(name) for name, _ in value_columns} | kafka)
-        day = kafka["_kafka_timestamp"] and kafka["_kafka_timestamp"][:10]
-        days[day] = days.get(day, 0) + 1
-    head = {
-        "topic": topic,
-        "table": "kafka." + "".join(c if c.isascii() and c.isalnum() else "_" for c in topic.lower()),
-        "records": len(ordered),
-        "dead_letters": [
-            {"partition": record.partition, "offset": record.offset, "code": record.dead}
-            for record in ordered
-            if record.dead
-        ],
-        "columns": [{"name": name, "type": kind} for name, kind in [*value_columns, *KAFKA_COLUMNS]],
-        "partitions": [{"day": day, "rows": days[day]} for day in sorted(days, key=lambda day: (day is None, day or ""))],
-    }
-    parts = [f"{compact(name)}:{compact(value)}" for name, value in head.items()]
-    parts.append('"rows":[\n' + ",\n".join(compact(row) for row in rows) + "\n]")
-    return "{" + ",\n".join(parts) + "}\n"
 
 
 # ---- Avro ----------------------------------------------------------------------------------------------------
@@ -303,11 +170,6 @@ def avro_payload(schema_id, value):
     out = io.BytesIO()
     fastavro.schemaless_writer(out, PARSED[schema_id], value, strict=True)
     return out.getvalue()
-
-
-def framed(schema_id, payload):
-    """Confluent's prefix: 00, the schema id, the payload."""
-    return struct.pack(">bI", 0, schema_id) + payload
 
 
 def make_order(rng, schema_id, number, placed):
@@ -646,6 +508,8 @@ def files():
         made[f"schemas/ids/{schema_id}.avsc"] = json.dumps(schema, indent=2) + "\n"
     for subject, versions in SUBJECTS.items():
         made[f"schemas/subjects/{subject}.json"] = json.dumps(versions) + "\n"
+    for module in (framings, types_avro, types_json, types_protobuf, types_settings):
+        made |= module.files()
     for name, make in {
         "orders-avro": orders,
         "orders-poison-avro": orders_poison,
@@ -656,20 +520,27 @@ def files():
     return made
 
 
+def write(folder, made):
+    for name, text in made.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare with the files on disk instead of writing them")
-    check = parser.parse_args().check
-    differ = []
-    for name, text in files().items():
-        path = FOLDER / name
-        if not check:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8", newline="\n")
-        elif not path.exists() or path.read_bytes() != text.encode():
-            differ.append(name)
-    if differ:
-        sys.exit("these files are not what generate.py makes: " + ", ".join(differ))
+    parser.add_argument("--large", metavar="FOLDER", type=Path, help="write the event that is too large to be kept, there")
+    arguments = parser.parse_args()
+    if arguments.large:
+        write(arguments.large, large.files())
+    elif not arguments.check:
+        write(FOLDER, files())
+    else:
+        made = files().items()
+        differ = [name for name, text in made if not (FOLDER / name).exists() or (FOLDER / name).read_bytes() != text.encode()]
+        if differ:
+            sys.exit("these files are not what generate.py makes: " + ", ".join(differ))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,10 @@ class Reader:
         os.environ.update(TZ="UTC", JAVA_HOME=java)
         time.tzset()
         from pyspark.sql import SparkSession
+        from pyspark.sql.types import TimestampType
 
+        # Its own way through `fromtimestamp` ends within the first and the last year.
+        TimestampType.fromInternal = instant
         package = os.path.dirname(importlib.util.find_spec("snowpark_connect_deps_iceberg").origin)
         runtime = glob.glob(f"{package}/jars/iceberg-spark-runtime-3.5_2.12-*.jar")[0]
         catalog = f"spark.sql.catalog.{CATALOG}"
@@ -92,6 +95,10 @@ class Reader:
     @staticmethod
     def sees_value(_kind, value):
         return value
+
+
+def instant(_kind, micros):
+    return None if micros is None else datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=micros)
 
 
 def find_java():

@@ -32,12 +32,22 @@ pub fn binary(name: &str) -> Result<PathBuf> {
 ///
 /// When it fails, the error holds its exit code and both outputs.
 pub fn run_frazil(warehouse: &Path, arguments: &[impl AsRef<OsStr>]) -> Result<Value> {
+    run_frazil_with(warehouse, arguments, &[])
+}
+
+/// The same, with these variables in its environment.
+pub fn run_frazil_with(
+    warehouse: &Path,
+    arguments: &[impl AsRef<OsStr>],
+    variables: &[(&str, &str)],
+) -> Result<Value> {
     let mut command = frazil()?;
     command
         .args(arguments)
         .arg("--warehouse")
         .arg(warehouse)
         .args(["--output", "json"])
+        .envs(variables.iter().copied())
         .stdin(Stdio::null());
     let done = command
         .output()

@@ -42,7 +42,7 @@ mod python;
 mod scene;
 pub mod simulation;
 
-pub use command::{binary, frazil, run_frazil};
+pub use command::{binary, frazil, run_frazil, run_frazil_with};
 pub use judges::{Reader, compare, compare_table, footers, sample_warehouse};
 pub use python::{python, repository, run_python};
 pub use scene::{Scene, Weight, expected_rows, json_record, poison_record};

@@ -204,6 +204,7 @@ mod tests {
             topic: "orders".into(),
             epoch: Epoch(0),
             table: TableName::new("kafka", "orders").unwrap(),
+            tables: Vec::new(),
             records: 1_200,
             bytes: 116_400,
             rows: 1_187,

@@ -120,20 +120,36 @@ impl Counts {
     fn by_table(ingested: &Ingested) -> BTreeMap<TableName, Self> {
         let mut tables: BTreeMap<TableName, Self> = BTreeMap::new();
         for topic in ingested.topics() {
-            let counts = tables.entry(topic.table.clone()).or_default();
             let name = topic.topic.to_string();
-            if !counts.topics.contains(&name) {
-                counts.topics.push(name);
+            for staged in &topic.tables {
+                let counts = tables.entry(staged.table.clone()).or_default();
+                counts.come_from(&name);
+                counts.records += staged.records;
+                counts.bytes += staged.bytes;
+                counts.dead_letters += staged.dead_letters;
             }
-            counts.records += topic.records;
-            counts.bytes += topic.bytes;
-            counts.dead_letters += topic.dead_letters;
-            counts.skipped += topic.skipped;
-            if matches!(topic.outcome, frazil_ingest::TopicOutcome::Parked { .. }) {
-                counts.parked += topic.records;
+            let is_parked = matches!(topic.outcome, frazil_ingest::TopicOutcome::Parked { .. });
+            // Where nothing was staged the topic's own table stands for the topic.
+            if topic.tables.is_empty() || topic.skipped > 0 {
+                let counts = tables.entry(topic.table.clone()).or_default();
+                counts.come_from(&name);
+                counts.skipped += topic.skipped;
+                if topic.tables.is_empty() {
+                    counts.records += topic.records;
+                    counts.bytes += topic.bytes;
+                }
+                if is_parked {
+                    counts.parked += topic.records;
+                }
             }
         }
         tables
+    }
+
+    fn come_from(&mut self, topic: &str) {
+        if !self.topics.iter().any(|known| known == topic) {
+            self.topics.push(topic.to_owned());
+        }
     }
 }
 

@@ -393,16 +393,14 @@ impl<'a> TopicEvent<'a> {
 
     pub(crate) fn report(&self, outcome: TopicOutcome) -> TopicReport {
         let records = self.batches.iter().flat_map(|batch| &batch.records);
-        let size = |record: &Record<'_>| {
-            (record.key.map_or(0, <[u8]>::len) + record.value.map_or(0, <[u8]>::len)) as u64
-        };
         TopicReport {
             source: self.settings.source.clone(),
             topic: self.settings.topic.clone(),
             epoch: self.state.epoch,
             table: self.settings.table.clone(),
+            tables: Vec::new(),
             records: records.clone().count() as u64,
-            bytes: records.map(size).sum(),
+            bytes: records.map(size_of).sum(),
             rows: 0,
             dead_letters: 0,
             skipped: 0,
@@ -412,6 +410,11 @@ impl<'a> TopicEvent<'a> {
             failures: Vec::new(),
         }
     }
+}
+
+/// Bytes of key and value.
+pub(crate) fn size_of(record: &Record<'_>) -> u64 {
+    (record.key.map_or(0, <[u8]>::len) + record.value.map_or(0, <[u8]>::len)) as u64
 }
 
 #[cfg(test)]

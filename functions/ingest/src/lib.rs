@@ -24,4 +24,4 @@ pub use compile::compile;
 pub use design::{kafka_columns, mapping};
 pub use handler::{Ingest, IngestOptions};
 pub use registries::Registries;
-pub use report::{Failure, IngestReport, TopicOutcome, TopicReport};
+pub use report::{Failure, IngestReport, TableReport, TopicOutcome, TopicReport};

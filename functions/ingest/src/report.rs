@@ -17,8 +17,10 @@ pub struct TopicReport {
     pub topic: TopicName,
     /// Its life.
     pub epoch: Epoch,
-    /// The table that the topic feeds.
+    /// The table that the topic feeds; where each type has a table of its own, the one of what has no type.
     pub table: TableName,
+    /// Every table that got something of the event.
+    pub tables: Vec<TableReport>,
     /// Records of the topic in the event.
     pub records: u64,
     /// Bytes of keys and values as Kafka holds them.
@@ -39,6 +41,21 @@ pub struct TopicReport {
     /// Where records must be delivered again: they and what follows were not taken.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
+}
+
+/// What one table got of one topic.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TableReport {
+    /// The table.
+    pub table: TableName,
+    /// Records of the event that it is the table of.
+    pub records: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+    /// Rows staged.
+    pub rows: u64,
+    /// Dead letters staged.
+    pub dead_letters: u64,
 }
 
 /// What happened to a topic's records.

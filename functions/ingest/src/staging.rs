@@ -20,9 +20,9 @@ use iceberg::spec::Schema;
 use crate::Ingest;
 use crate::claims::{claims, dead_letter};
 use crate::design::{check_frozen, kafka_columns, table_design};
-use crate::handler::{Delivery, Stop, TopicEvent};
+use crate::handler::{Delivery, Stop, TopicEvent, size_of};
 use crate::parts::PreparedRoute;
-use crate::report::{Failure, TopicOutcome, TopicReport};
+use crate::report::{Failure, TableReport, TopicOutcome, TopicReport};
 
 /// A table that has a place for what goes into it.
 pub(crate) struct Ready {
@@ -159,6 +159,15 @@ impl Ingest {
                 self.stage_table(topic, table, *route, claims, letters, &mut report)
                     .await?;
             }
+            if let Some(staged) = report.tables.last_mut().filter(|staged| staged.table == table.table.name) {
+                let decoded = route.map_or(&[][..], |route| route.places).iter();
+                let decoded = decoded.filter(|place| !unreadable.contains_key(place));
+                let of_home = unreadable.keys().filter(|_| is_home);
+                for place in decoded.chain(of_home) {
+                    staged.records += 1;
+                    staged.bytes += size_of(records[*place].1);
+                }
+            }
         }
         Ok(report)
     }
@@ -199,6 +208,13 @@ impl Ingest {
             files: FileSettings::default(),
         };
         let staged = stage(&self.warehouse, request).await?;
+        report.tables.push(TableReport {
+            table: ready.table.name.clone(),
+            records: 0,
+            bytes: 0,
+            rows: staged.rows,
+            dead_letters: staged.dead_letters,
+        });
         report.rows += staged.rows;
         report.files += staged.files;
         report.file_bytes += staged.bytes;

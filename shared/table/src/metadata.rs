@@ -3,6 +3,7 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use frazil_core::{Error, ErrorKind, Result, TimestampMs};
 use iceberg::spec::{TableMetadata, TableMetadataBuilder};
+use serde_json::Value;
 
 use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
 
@@ -31,30 +32,39 @@ pub(crate) async fn write_metadata(
 ) -> Result<(String, TableMetadata)> {
     let failed = |error| iceberg_error("build the table's metadata", error);
     let built = builder.build().map_err(failed)?.metadata;
-    let json = |e: serde_json::Error| {
-        Error::new(ErrorKind::Internal, "write the table's metadata", e.to_string()).with_source(e)
-    };
-    let (metadata, bytes) = if built.last_updated_ms() == now.0 {
-        let bytes = serde_json::to_vec(&built).map_err(json)?;
-        (built, bytes)
-    } else {
-        let mut value = serde_json::to_value(&built).map_err(json)?;
-        value["last-updated-ms"] = now.0.into();
-        // A snapshot that becomes current again is noted with the machine's time too.
-        let noted = value["snapshot-log"].as_array_mut().into_iter().flatten();
-        for entry in noted.filter(|entry| entry["timestamp-ms"] == built.last_updated_ms()) {
-            entry["timestamp-ms"] = now.0.into();
-        }
-        (
-            serde_json::from_value(value.clone()).map_err(json)?,
-            serde_json::to_vec(&value).map_err(json)?,
-        )
-    };
+    let (metadata, bytes) = dated(built, now)?;
     let version = previous.map_or(0, |table| version_of(&table.pointer.metadata_location) + 1);
     let id = warehouse.environment.new_uuid();
     let location = format!("{}/metadata/{version:05}-{id}.metadata.json", metadata.location());
     warehouse.storage.put(&location, Bytes::from(bytes), None).await?;
     Ok((location, metadata))
+}
+
+/// The metadata with `now` as the time of the update, and the text of its file.
+fn dated(built: TableMetadata, now: TimestampMs) -> Result<(TableMetadata, Vec<u8>)> {
+    let json = |e: serde_json::Error| {
+        Error::new(ErrorKind::Internal, "write the table's metadata", e.to_string()).with_source(e)
+    };
+    if built.last_updated_ms() == now.0 && !built.history().is_empty() {
+        let bytes = serde_json::to_vec(&built).map_err(json)?;
+        return Ok((built, bytes));
+    }
+    let mut value = serde_json::to_value(&built).map_err(json)?;
+    value["last-updated-ms"] = now.0.into();
+    match &mut value["snapshot-log"] {
+        // A snapshot that becomes current again is noted with the machine's time too.
+        Value::Array(noted) => {
+            for entry in noted {
+                if entry["timestamp-ms"] == built.last_updated_ms() {
+                    entry["timestamp-ms"] = now.0.into();
+                }
+            }
+        }
+        // Before the first snapshot the library writes null, which PyIceberg does not take for a list.
+        log => *log = Value::Array(Vec::new()),
+    }
+    let bytes = serde_json::to_vec(&value).map_err(json)?;
+    Ok((serde_json::from_value(value).map_err(json)?, bytes))
 }
 
 /// Properties that every table of ours has, next to its own.
@@ -90,7 +100,32 @@ fn version_of(location: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use iceberg::spec::{FormatVersion, Schema, SortOrder, UnboundPartitionSpec};
+
     use super::*;
+
+    #[test]
+    fn a_table_without_snapshots_has_an_empty_log_of_them() {
+        let built = TableMetadataBuilder::new(
+            Schema::builder().build().unwrap(),
+            UnboundPartitionSpec::default(),
+            SortOrder::unsorted_order(),
+            "s3://b/t".to_owned(),
+            FormatVersion::V2,
+            HashMap::new(),
+        )
+        .unwrap()
+        .build()
+        .unwrap()
+        .metadata;
+        for now in [TimestampMs(7), TimestampMs(built.last_updated_ms())] {
+            let (metadata, bytes) = dated(built.clone(), now).unwrap();
+            let text: Value = serde_json::from_slice(&bytes).unwrap();
+            assert_eq!(text["snapshot-log"], Value::Array(Vec::new()));
+            assert_eq!(text["last-updated-ms"], now.0);
+            assert_eq!(metadata.last_updated_ms(), now.0);
+        }
+    }
 
     #[test]
     fn reads_the_version_of_any_writer() {

@@ -315,7 +315,12 @@ impl<'r, 'a> Compiler<'r, 'a> {
             .get("dependentSchemas")
             .and_then(Document::fields)
             .unwrap_or_default();
-        for part in conditional.chain(dependent.iter().map(|(_, part)| part)) {
+        // Until draft 7 they shared a keyword with the lists of what is required.
+        let dependencies = schema.get("dependencies").filter(|_| place.draft != Draft::Modern);
+        let dependencies = dependencies.and_then(Document::fields).unwrap_or_default();
+        let dependent = dependent.iter().chain(dependencies).map(|(_, part)| part);
+        let dependent = dependent.filter(|part| !matches!(part, Document::Array(_)));
+        for part in conditional.chain(dependent) {
             let part = self.compile(&place.inside(part))?;
             if let (Some(object), Some(part)) = (&mut domain.object, part.object) {
                 object.may_have(part.fields);

@@ -351,6 +351,29 @@ fn references_of_the_registry() {
 }
 
 #[test]
+fn old_drafts_have_schemas_among_their_dependencies() {
+    let body = r#""type": "object", "properties": {"a": {"type": "integer"}},
+        "dependencies": {"a": {"properties": {"b": {"type": "string"}}}, "b": ["a"]}}"#;
+    for (draft, expected) in [
+        (
+            r#"{"$schema": "http://json-schema.org/draft-07/schema#","#,
+            "a: long, b: string",
+        ),
+        (
+            r#"{"$schema": "http://json-schema.org/draft-04/schema#","#,
+            "a: long, b: string",
+        ),
+        ("{", "a: long"),
+    ] {
+        assert_eq!(
+            shown(&compile(&format!("{draft}{body}")).unwrap()),
+            expected,
+            "{draft}"
+        );
+    }
+}
+
+#[test]
 fn recursion_becomes_text() {
     let cases = [
         (

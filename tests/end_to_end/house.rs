@@ -62,12 +62,26 @@ const PURE: [&str; 4] = ["frazil-core", "frazil-schema", "frazil-codec", "frazil
 fn tests_and_binaries_are_built_with_the_same_features() -> Result<()> {
     let of = |edges: &str| -> Result<BTreeMap<String, String>> {
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["tree", "--workspace", "--locked", "--prefix", "none", "--format", "{p}|{f}", "-e", edges]);
+        cargo.args([
+            "tree",
+            "--workspace",
+            "--locked",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}|{f}",
+            "-e",
+            edges,
+        ]);
         let done = cargo.current_dir(repository()).output()?;
         ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         let lines = String::from_utf8(done.stdout)?;
-        let packages = lines.lines().filter_map(|line| line.trim_end_matches(" (*)").split_once('|'));
-        Ok(packages.map(|(package, features)| (package.to_owned(), features.to_owned())).collect())
+        let packages = lines
+            .lines()
+            .filter_map(|line| line.trim_end_matches(" (*)").split_once('|'));
+        Ok(packages
+            .map(|(package, features)| (package.to_owned(), features.to_owned()))
+            .collect())
     };
     let tests = of("normal,build,dev")?;
     for (package, features) in of("normal,build")? {

@@ -233,10 +233,7 @@ fn check_configured(name: &str) -> Result<()> {
 }
 
 fn configured() -> Vec<OsString> {
-    vec![
-        "--config".into(),
-        repository().join("events/frazil.toml").into(),
-    ]
+    vec!["--config".into(), repository().join("events/frazil.toml").into()]
 }
 
 fn check_with(name: &str, options: Vec<OsString>) -> Result<()> {

@@ -57,6 +57,43 @@ const FOREIGN: [(&str, &[&str]); 2] = [
 /// These neither do I/O nor run anything: no tokio, no AWS.
 const PURE: [&str; 4] = ["frazil-core", "frazil-schema", "frazil-codec", "frazil-kafka"];
 
+/// Tests start the binaries. Were these built with other features than the tests, Cargo would build the world twice.
+#[test]
+fn tests_and_binaries_are_built_with_the_same_features() -> Result<()> {
+    let of = |edges: &str| -> Result<BTreeMap<String, String>> {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args([
+            "tree",
+            "--workspace",
+            "--locked",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}|{f}",
+            "-e",
+            edges,
+        ]);
+        let done = cargo.current_dir(repository()).output()?;
+        ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let lines = String::from_utf8(done.stdout)?;
+        let packages = lines
+            .lines()
+            .filter_map(|line| line.trim_end_matches(" (*)").split_once('|'));
+        Ok(packages
+            .map(|(package, features)| (package.to_owned(), features.to_owned()))
+            .collect())
+    };
+    let tests = of("normal,build,dev")?;
+    for (package, features) in of("normal,build")? {
+        assert_eq!(
+            tests.get(&package),
+            Some(&features),
+            "{package} has other features in tests: name those in the workspace or in tests/Cargo.toml"
+        );
+    }
+    Ok(())
+}
+
 #[test]
 fn packages_depend_only_along_the_arrows() -> Result<()> {
     let wrong = wrong_arrows(&dependencies(&workspace_metadata()?)?);
@@ -182,12 +219,7 @@ fn workspace_metadata() -> Result<Value> {
 
 #[test]
 fn only_slow_tests_are_left_out_of_the_fast_suite() -> Result<()> {
-    let mut sources = Vec::new();
-    for folder in ["shared", "functions", "cli", "tests"] {
-        rust_sources(&repository().join(folder), &mut sources)?;
-    }
-    ensure!(sources.len() > 10, "only {sources:?} were found");
-    for source in sources {
+    for source in all_sources()? {
         for (number, line) in fs::read_to_string(&source)?.lines().enumerate() {
             let line = line.trim_start();
             let ignores =
@@ -238,6 +270,15 @@ fn is_code_word(word: &str) -> bool {
     word.len() > 5 && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
+fn all_sources() -> Result<Vec<PathBuf>> {
+    let mut sources = Vec::new();
+    for folder in ["shared", "functions", "cli", "tests"] {
+        rust_sources(&repository().join(folder), &mut sources)?;
+    }
+    ensure!(sources.len() > 10, "only {sources:?} were found");
+    Ok(sources)
+}
+
 fn rust_sources(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -246,6 +287,65 @@ fn rust_sources(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push(path);
         }
+    }
+    Ok(())
+}
+
+/// What `docs/testing.md` lists as readers of bytes from outside.
+fn fuzzed_files() -> Result<Vec<PathBuf>> {
+    let text = fs::read_to_string(repository().join("docs/testing.md"))?;
+    let (_, table) = text.split_once("| reads | tests |").context("no table")?;
+    let (table, _) = table.split_once("\n\n").context("no end of the table")?;
+    let mut files: Vec<PathBuf> = Vec::new();
+    for named in table
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|named| named.ends_with(".rs"))
+    {
+        // Without a folder, it is that of the file before.
+        let folder = files
+            .last()
+            .and_then(|last| last.parent())
+            .unwrap_or(Path::new(""));
+        files.push(if named.contains('/') {
+            named.into()
+        } else {
+            folder.join(named)
+        });
+    }
+    Ok(files)
+}
+
+#[test]
+fn whatever_reads_from_outside_gets_arbitrary_and_mutated_bytes() -> Result<()> {
+    let files = fuzzed_files()?;
+    ensure!(files.len() >= 14, "only {} files in the table", files.len());
+    for file in files {
+        let text =
+            fs::read_to_string(repository().join(&file)).with_context(|| file.display().to_string())?;
+        let tests: Vec<&str> = text
+            .split("proptest! {")
+            .skip(1)
+            .flat_map(|tests| tests.split("fn ").skip(1))
+            .filter_map(|test| test.split('(').next())
+            .collect();
+        let kinds = ["mutated", "arbitrary"].map(|kind| tests.iter().any(|test| test.contains(kind)));
+        ensure!(kinds == [true, true], "{}: {tests:?}", file.display());
+    }
+    Ok(())
+}
+
+#[test]
+fn no_property_test_sets_its_number_of_cases() -> Result<()> {
+    for source in all_sources()? {
+        // In two parts, not to find this line.
+        let configured = concat!("Proptest", "Config");
+        ensure!(
+            !fs::read_to_string(&source)?.contains(configured),
+            "{}: PROPTEST_CASES must reach every property test, and it does not reach those with a {configured}",
+            source.display()
+        );
     }
     Ok(())
 }

@@ -108,7 +108,8 @@ fn a_retry_can_stop_anywhere() {
 fn two_retries_and_a_commit_at_once_move_each_once() {
     block_on(async {
         let scene = scene(FaultPlan::clean(Trace::default())).await;
-        let (one, other) = join(scene.retry(), join(scene.retry(), scene.commit())).await;
+        let retries = join(scene.retry(), join(scene.retry(), scene.commit()));
+        let (one, other) = Box::pin(retries).await;
         for outcome in [one.map(drop), other.0.map(drop), other.1.map(drop)] {
             assert!(outcome.is_ok_and(|()| true));
         }

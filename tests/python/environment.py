@@ -21,6 +21,7 @@ PINS = {
     "spark": HERE / "spark.txt",
     "aws": HERE / "aws.txt",
     "deny": HERE / "deny.txt",
+    "speed": HERE / "speed.txt",
     "events": HERE.parent.parent / "events" / "requirements.txt",
 }
 OLDEST_PYTHON = (3, 10)  # what PyIceberg 0.12 and DuckDB 1.5 ask for

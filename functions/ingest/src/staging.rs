@@ -159,7 +159,11 @@ impl Ingest {
                 self.stage_table(topic, table, *route, claims, letters, &mut report)
                     .await?;
             }
-            if let Some(staged) = report.tables.last_mut().filter(|staged| staged.table == table.table.name) {
+            if let Some(staged) = report
+                .tables
+                .last_mut()
+                .filter(|staged| staged.table == table.table.name)
+            {
                 let decoded = route.map_or(&[][..], |route| route.places).iter();
                 let decoded = decoded.filter(|place| !unreadable.contains_key(place));
                 let of_home = unreadable.keys().filter(|_| is_home);

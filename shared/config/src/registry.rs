@@ -229,7 +229,7 @@ impl RegistrySection {
         let variable = |key| {
             section
                 .read(key)
-                .filter(|name| check(&section, name, is_variable))
+                .filter(|name| check(&section, name, |name: &String| is_variable(name)))
         };
         let mut registry = Self {
             kind: section.read("kind"),
@@ -436,7 +436,7 @@ pub(crate) fn check_registry(written: &Located<String>, file: &FileSection, faul
     );
 }
 
-fn is_variable(text: &String) -> Result<(), Problem> {
+fn is_variable(text: &str) -> Result<(), Problem> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     let starts = text.bytes().next().is_some_and(|b| !b.is_ascii_digit());
     if starts && text.len() <= MAX_NAME_LEN && text.bytes().all(legal) {

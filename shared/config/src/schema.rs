@@ -236,7 +236,7 @@ fn schema_defaults_are_the_defaults() {
             }
         }
     }
-    assert_eq!(lines.lines().count(), 16 + 5 + 3 + 3, "{lines}");
+    assert_eq!(lines.lines().count(), 19 + 5 + 3 + 3, "{lines}");
     let written = Config::parse(&format!("[topics.t]\n{lines}"), Path::new("f")).unwrap();
     let (source, topic) = (written.sources()[0].name().clone(), TopicName::new("t"));
     assert_eq!(

@@ -255,9 +255,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), text in ".{0,200}") {
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), text in ".{0,200}") {
             let _ = Descriptor::from_json(&bytes);
             let _ = claims_from_attributes(Some(&text));
+        }
+
+        /// What is read of changed attributes can be written and read again.
+        #[test]
+        fn mutated_attributes_never_panic(at in 0usize..30, byte in 0u8..0x80, cut in 0usize..60) {
+            let mut text = b"1 3:100-199,7:40-61,12:0-0".to_vec();
+            let at = at % text.len();
+            text[at] = byte;
+            text.truncate(cut);
+            let text = String::from_utf8(text).unwrap();
+            if let Some(claims) = claims_from_attributes(Some(&text)) {
+                let written = claims_to_attributes(1, claims.clone().into_iter());
+                prop_assert_eq!(claims_from_attributes(Some(&written)), Some(claims));
+            }
         }
     }
 }

@@ -144,14 +144,19 @@ async fn a_second_type_suspends_unless_the_table_takes_all() {
     let (rows, reason) = outcome(&scene.ingest("", 1, OTHER).await);
     assert_eq!(rows, 0);
     assert!(
-        reason.starts_with("the topic's records are `R`, and now there are some of the type `other.S`; set tables"),
+        reason.starts_with(
+            "the topic's records are `R`, and now there are some of the type `other.S`; set tables"
+        ),
         "{reason}"
     );
     assert_eq!(scene.columns().await, ["id int"]);
 
     let scene = Scene::new();
     for (offset, body) in [(0, FIRST), (1, OTHER)] {
-        assert_eq!(scene.ingest("tables = \"merged\"", offset, body).await.topics[0].rows, 1);
+        assert_eq!(
+            scene.ingest("tables = \"merged\"", offset, body).await.topics[0].rows,
+            1
+        );
     }
     assert_eq!(scene.columns().await, ["id int", "sum int"]);
 }
@@ -160,20 +165,39 @@ async fn a_second_type_suspends_unless_the_table_takes_all() {
 async fn each_type_has_its_table_and_every_table_claims_every_event() {
     let scene = Scene::new();
     let keys = "tables = \"by_record_name\"";
-    for (offset, body) in [(0, FIRST), (1, OTHER), (2, SECOND), (3, &b"\0\0\0\0\x01"[..]), (4, OTHER)] {
+    for (offset, body) in [
+        (0, FIRST),
+        (1, OTHER),
+        (2, SECOND),
+        (3, &b"\0\0\0\0\x01"[..]),
+        (4, OTHER),
+    ] {
         scene.ingest(keys, offset, body).await;
     }
     let mut found = Vec::new();
     for name in ["t", "t_r", "t_other_s"] {
         let name = TableName::new("kafka", name).unwrap();
-        let report = commit_table(&scene.warehouse, &name, &CommitSettings::default()).await.unwrap();
-        assert!(report.suspended.is_empty() && report.waiting.is_empty(), "{report:?}");
+        let report = commit_table(&scene.warehouse, &name, &CommitSettings::default())
+            .await
+            .unwrap();
+        assert!(
+            report.suspended.is_empty() && report.waiting.is_empty(),
+            "{report:?}"
+        );
         let table = scene.warehouse.load(&name).await.unwrap().unwrap();
         let ledger = scene.warehouse.ledger(&table).await.unwrap();
         let log = ledger.log(&"default".into(), &"t".into()).unwrap();
         let rows: u64 = report.commits.iter().map(|commit| commit.rows).sum();
-        found.push((name.table().to_owned(), rows, report.dead_letters, log.partitions[&Partition(0)].next.0));
+        found.push((
+            name.table().to_owned(),
+            rows,
+            report.dead_letters,
+            log.partitions[&Partition(0)].next.0,
+        ));
     }
     let expected = [("t", 0, 1, 5), ("t_r", 2, 0, 5), ("t_other_s", 2, 0, 5)];
-    assert_eq!(found, expected.map(|(name, rows, dead, next)| (name.to_owned(), rows, dead, next)));
+    assert_eq!(
+        found,
+        expected.map(|(name, rows, dead, next)| (name.to_owned(), rows, dead, next))
+    );
 }

@@ -2,16 +2,17 @@
 
 use arrow_avro::reader::ReaderBuilder;
 use arrow_avro::schema::{AvroSchema as ArrowAvroSchema, Fingerprint, FingerprintAlgorithm, SchemaStore};
-use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
+use divan::{Bencher, black_box};
 use frazil_codec::{DecodeOptions, EncodedRecord, Payload, TargetTable, prepare};
 use frazil_core::{Epoch, Offset, Partition, TopicName};
-use frazil_schema::{
-    AvroSchema, Evolution, FieldMap, JsonSchema, KafkaColumns, Mapping, SchemaChange, SourceSchema, evolve,
-};
+use frazil_schema::{Evolution, FieldMap, KafkaColumns, SchemaChange, evolve};
+
+use generate::{CASES, Case, ORDERS};
+use readers::{Trees, skip, source};
 
 mod generate;
-mod protobuf;
+mod readers;
 
 fn main() {
     divan::main();
@@ -43,7 +44,7 @@ fn new_table(records: &[EncodedRecord<'_>], kafka: &KafkaColumns) -> Box<SchemaC
     }
 }
 
-fn bench(bencher: Bencher<'_, '_>, records: &[EncodedRecord<'_>], bytes: usize) {
+fn bench_to_table(bencher: Bencher<'_, '_>, records: &[EncodedRecord<'_>], bytes: usize) {
     let (kafka, topic) = (KafkaColumns::default(), TopicName::new("orders"));
     let change = new_table(records, &kafka);
     let table = TargetTable {
@@ -53,134 +54,91 @@ fn bench(bencher: Bencher<'_, '_>, records: &[EncodedRecord<'_>], bytes: usize) 
         topic: &topic,
         epoch: Epoch(0),
     };
+    counted(bencher, bytes, records.len()).bench_local(|| {
+        let prepared = prepare(records, DecodeOptions::default()).expect("prepared");
+        prepared.to_batch(&table).expect("a batch")
+    });
+}
+
+fn counted<'a, 'b>(bencher: Bencher<'a, 'b>, bytes: usize, orders: usize) -> Bencher<'a, 'b> {
     bencher
         .counter(BytesCount::new(bytes))
-        .counter(ItemsCount::new(records.len()))
-        .bench_local(|| {
-            let prepared = prepare(records, DecodeOptions::default()).expect("prepared");
-            prepared.to_batch(&table).expect("a batch")
-        });
+        .counter(ItemsCount::new(orders))
+}
+
+fn bytes_of(values: &[Vec<u8>]) -> usize {
+    values.iter().map(Vec::len).sum()
 }
 
 /// Values to the table's batch, Kafka's own columns included.
-#[divan::bench]
-fn avro_to_table(bencher: Bencher<'_, '_>) {
-    let orders = generate::orders(generate::ORDERS);
-    let schema = SourceSchema::Avro(AvroSchema::parse(generate::SCHEMA).expect("a schema"));
-    let records = records(orders.iter().map(|body| Payload::Encoded {
+#[divan::bench(args = CASES)]
+fn to_table(bencher: Bencher<'_, '_>, case: Case) {
+    let (values, schema) = (case.values(ORDERS), source(case));
+    let records = records(values.iter().map(|body| Payload::Encoded {
         schema: &schema,
         body,
     }));
-    bench(bencher, &records, orders.iter().map(Vec::len).sum());
+    bench_to_table(bencher, &records, bytes_of(&values));
+}
+
+/// JSON's columns inferred.
+#[divan::bench(args = [CASES[4], CASES[5]])]
+fn inferred_to_table(bencher: Bencher<'_, '_>, case: Case) {
+    let values = case.values(ORDERS);
+    let records = records(values.iter().map(|body| Payload::Json(body)));
+    bench_to_table(bencher, &records, bytes_of(&values));
 }
 
 /// The first of the two steps alone.
-#[divan::bench]
-fn avro_prepare(bencher: Bencher<'_, '_>) {
-    let orders = generate::orders(generate::ORDERS);
-    let schema = SourceSchema::Avro(AvroSchema::parse(generate::SCHEMA).expect("a schema"));
-    let records = records(orders.iter().map(|body| Payload::Encoded {
+#[divan::bench(args = CASES)]
+fn prepare_alone(bencher: Bencher<'_, '_>, case: Case) {
+    let (values, schema) = (case.values(ORDERS), source(case));
+    let records = records(values.iter().map(|body| Payload::Encoded {
         schema: &schema,
         body,
     }));
-    bencher
-        .counter(BytesCount::new(orders.iter().map(Vec::len).sum::<usize>()))
+    counted(bencher, bytes_of(&values), records.len())
         .bench_local(|| prepare(&records, DecodeOptions::default()).expect("prepared"));
+}
+
+/// The usual way, for comparison: a tree of values per record, and that is only half of it.
+#[divan::bench(args = CASES)]
+fn trees_alone(bencher: Bencher<'_, '_>, case: Case) {
+    let (values, trees) = (case.values(ORDERS), Trees::new(case));
+    counted(bencher, bytes_of(&values), values.len())
+        .bench_local(|| values.iter().for_each(|value| trees.read(black_box(value))));
+}
+
+/// The floor: everything is found, and nothing is kept.
+#[divan::bench(args = CASES)]
+fn skipping_alone(bencher: Bencher<'_, '_>, case: Case) {
+    let values = case.values(ORDERS);
+    counted(bencher, bytes_of(&values), values.len()).bench_local(|| {
+        let skipped = values.iter().map(|value| skip(case, black_box(value)));
+        skipped.sum::<usize>()
+    });
 }
 
 /// arrow-avro on the same orders, framed as it wants them, for comparison: no Kafka columns, and enums and instants
 /// not yet as the table wants them.
-#[divan::bench]
-fn arrow_avro_alone(bencher: Bencher<'_, '_>) {
-    let orders = generate::orders(generate::ORDERS);
-    let bytes: usize = orders.iter().map(Vec::len).sum();
-    let framed: Vec<u8> = orders
+#[divan::bench(args = [CASES[0], CASES[1]])]
+fn arrow_avro_alone(bencher: Bencher<'_, '_>, case: Case) {
+    let values = case.values(ORDERS);
+    let framed: Vec<u8> = values
         .iter()
         .flat_map(|body| [&[0, 0, 0, 0, 1], body.as_slice()].concat())
         .collect();
     let mut store = SchemaStore::new_with_type(FingerprintAlgorithm::Id);
     store
-        .set(
-            Fingerprint::Id(1),
-            ArrowAvroSchema::new(generate::SCHEMA.to_owned()),
-        )
+        .set(Fingerprint::Id(1), ArrowAvroSchema::new(case.schema()))
         .expect("a schema");
     let mut decoder = ReaderBuilder::new()
-        .with_batch_size(orders.len())
+        .with_batch_size(values.len())
         .with_writer_schema_store(store)
         .build_decoder()
         .expect("a decoder");
-    bencher
-        .counter(BytesCount::new(bytes))
-        .counter(ItemsCount::new(orders.len()))
-        .bench_local(|| {
-            decoder.decode(&framed).expect("decoded");
-            decoder.flush().expect("flushed").expect("a batch")
-        });
-}
-
-/// The same orders as JSON, with a schema.
-#[divan::bench]
-fn json_schema_to_table(bencher: Bencher<'_, '_>) {
-    let orders = generate::json_orders(generate::ORDERS);
-    let schema = json_schema();
-    let records = records(orders.iter().map(|order| Payload::Encoded {
-        schema: &schema,
-        body: order.as_bytes(),
-    }));
-    bench(bencher, &records, orders.iter().map(String::len).sum());
-}
-
-/// The same, columns inferred.
-#[divan::bench]
-fn json_inferred_to_table(bencher: Bencher<'_, '_>) {
-    let orders = generate::json_orders(generate::ORDERS);
-    let records = records(orders.iter().map(|order| Payload::Json(order.as_bytes())));
-    bench(bencher, &records, orders.iter().map(String::len).sum());
-}
-
-/// The first of the two steps alone.
-#[divan::bench]
-fn json_schema_prepare(bencher: Bencher<'_, '_>) {
-    let orders = generate::json_orders(generate::ORDERS);
-    let schema = json_schema();
-    let records = records(orders.iter().map(|order| Payload::Encoded {
-        schema: &schema,
-        body: order.as_bytes(),
-    }));
-    bencher
-        .counter(BytesCount::new(orders.iter().map(String::len).sum::<usize>()))
-        .bench_local(|| prepare(&records, DecodeOptions::default()).expect("prepared"));
-}
-
-/// The usual way, for comparison: a serde_json tree per record, and that is only half of it.
-#[divan::bench]
-fn serde_json_trees_alone(bencher: Bencher<'_, '_>) {
-    let orders = generate::json_orders(generate::ORDERS);
-    bencher
-        .counter(BytesCount::new(orders.iter().map(String::len).sum::<usize>()))
-        .counter(ItemsCount::new(orders.len()))
-        .bench_local(|| {
-            for order in &orders {
-                divan::black_box(serde_json::from_str::<serde_json::Value>(order).expect("JSON"));
-            }
-        });
-}
-
-/// The floor: every byte is read, and every string, number and bracket told apart, by serde_json; nothing is kept.
-#[divan::bench]
-fn serde_json_skipping(bencher: Bencher<'_, '_>) {
-    let orders = generate::json_orders(generate::ORDERS);
-    bencher
-        .counter(BytesCount::new(orders.iter().map(String::len).sum::<usize>()))
-        .bench_local(|| {
-            for order in &orders {
-                divan::black_box(serde_json::from_str::<serde::de::IgnoredAny>(order).expect("JSON"));
-            }
-        });
-}
-
-fn json_schema() -> SourceSchema {
-    let schema = JsonSchema::compile(generate::JSON_SCHEMA, &[], &Mapping::default());
-    SourceSchema::Json(schema.expect("a schema"))
+    counted(bencher, bytes_of(&values), values.len()).bench_local(|| {
+        decoder.decode(&framed).expect("decoded");
+        decoder.flush().expect("flushed").expect("a batch")
+    });
 }

@@ -339,6 +339,46 @@ proptest! {
             prop_assert_eq!(table.values(&records).len(), documents.len());
         }
     }
+
+    /// Even the columns come from what arrives: whatever stands between them, the good records keep theirs.
+    #[test]
+    fn mutated_documents_leave_their_neighbours_alone(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        cut in prop::option::weighted(0.3, any::<prop::sample::Index>()),
+    ) {
+        let mut document = br#"{"n": 7, "tags": ["a\u00e9", "b"], "o": {"x": -1.5e3, "y": [true, null, {"z": "q"}]}, "at": "2026-11-30T12:00:00Z"}"#.to_vec();
+        for (at, byte) in edits {
+            let at = at.index(document.len());
+            document[at] = byte;
+        }
+        if let Some(cut) = cut {
+            document.truncate(cut.index(document.len()));
+        }
+        check_neighbours(&document);
+    }
+
+    #[test]
+    fn arbitrary_documents_leave_their_neighbours_alone(
+        bytes in prop::collection::vec(any::<u8>(), 0..80), json in r#"\{[\[\]{}",:0-9.eE+\-ntrufalse\\ a-c]{0,60}"#
+    ) {
+        check_neighbours(&bytes);
+        check_neighbours(json.as_bytes());
+    }
+}
+
+/// Takes good records around the given one, twice: the second time the table has a place for all of it.
+fn check_neighbours(document: &[u8]) {
+    const GOOD: &[u8] = br#"{"good": 42}"#;
+    let records = records([GOOD, document, GOOD].map(Payload::Json));
+    let prepared = prepare(&records, DecodeOptions::default()).unwrap();
+    let mut table = Table::default();
+    for _ in 0..2 {
+        let rows = values(&table.take(&prepared).unwrap());
+        assert_eq!(rows.len() + prepared.poison().len(), 3);
+        for row in [&rows[0], &rows[rows.len() - 1]] {
+            assert!(row.split(' ').any(|value| value == "good=42"), "{rows:?}");
+        }
+    }
 }
 
 #[test]

@@ -576,6 +576,46 @@ proptest! {
         }
     }
 
+    /// What serializers write, changed and cut off anywhere, in the value and in the header.
+    #[test]
+    fn mutated_framings_never_panic(
+        which in 0..5usize,
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        cut in prop::option::weighted(0.3, any::<prop::sample::Index>()),
+        in_header in any::<bool>(),
+    ) {
+        let deflated = miniz_oxide::deflate::compress_to_vec_zlib(&[7; 300], 6);
+        let mut bytes = [
+            vec![0, 0, 0, 0, 7, 4, 2, 0, 10, 1],
+            glue(0, &[3, 10, 1]),
+            glue(5, &deflated),
+            [&[0, 0, 0, 0, 0, 0, 0, 0, 7][..], b"\x0a\x0a\x08shop.One\x08\x01"].concat(),
+            guid_header(&[4, 2, 0]),
+        ][which].clone();
+        for (at, byte) in edits {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        let name = ["__value_schema_id", "apicurio.value.globalId", "apicurio.value.protobuf.type"][which % 3];
+        let headers = [Header { name: Cow::Borrowed(name), value: Some(&bytes) }];
+        let headers = if in_header { &headers[..] } else { &[] };
+        let framed = Framed { bytes: &bytes, headers, metadata: None, side: Side::Value };
+        for framing in FRAMINGS {
+            match framed.unframe(framing) {
+                Ok(unframed) => {
+                    prop_assert!(unframed.body().len() <= MAX_INFLATED_BYTES.max(bytes.len()));
+                    if let Ok((_, message)) = unframed.protobuf() {
+                        prop_assert!(unframed.body().ends_with(message));
+                    }
+                }
+                Err(error) => prop_assert!(error.code().is_some_and(|code| code.starts_with("wire."))),
+            }
+        }
+    }
+
     /// What a serializer writes is found again, whatever the payload is.
     #[test]
     fn framings_give_back_what_they_hold(payload in prop::collection::vec(any::<u8>(), 0..200), id in any::<u32>()) {

@@ -64,3 +64,61 @@ pub(super) fn schema(reference: &SchemaRef, body: &[u8]) -> Option<Result<Stored
 pub(super) fn is_not_found(body: &[u8]) -> bool {
     serde_json::from_slice::<Refusal>(body).is_ok_and(|refusal| NOT_FOUND.contains(&refusal.error_code))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Whatever a registry says: a schema, a reason, or nothing that is one.
+    fn check(body: &[u8]) {
+        let reference = SchemaRef::version("orders-value", 3);
+        match schema(&reference, body) {
+            None => {}
+            Some(Ok(stored)) => {
+                let answer: serde_json::Value = serde_json::from_slice(body).unwrap();
+                assert_eq!(answer["schema"], stored.text);
+                let references = answer["references"].as_array().map_or(0, Vec::len);
+                assert_eq!(stored.references.len(), references);
+            }
+            Some(Err(error)) => assert_eq!(error.code(), Some("registry.unsupported_format")),
+        }
+        if is_not_found(body) {
+            assert!(body.windows(3).any(|digits| digits == b"404"));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn mutated_answers_never_panic(
+            edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..5),
+            cut in prop::option::weighted(0.2, any::<prop::sample::Index>()),
+            is_refusal in prop::bool::weighted(0.3),
+        ) {
+            let mut body = if is_refusal {
+                br#"{"error_code": 40403, "message": "Schema 7 not found"}"#.to_vec()
+            } else {
+                br#"{"schemaType": "PROTOBUF", "schema": "message M {}", "id": 7, "references": [
+                    {"name": "money.proto", "subject": "money", "version": 1}], "ruleSet": null}"#.to_vec()
+            };
+            for (at, byte) in edits {
+                let at = at.index(body.len());
+                body[at] = byte;
+            }
+            if let Some(cut) = cut {
+                body.truncate(cut.index(body.len()));
+            }
+            check(&body);
+        }
+
+        #[test]
+        fn arbitrary_answers_never_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            json in r#"\{"schema": ("\PC{0,20}"|7|null)(, "(schemaType|references|id)": (\[(\{"name": "x"\})?\]|"(JSON|AVRO|XML)"|-?[0-9]{1,20}))?\}"#,
+        ) {
+            check(&bytes);
+            check(json.as_bytes());
+        }
+    }
+}

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::{MAX_SCHEMA_FILE_BYTES, RegisteredSchema};
 
@@ -184,5 +186,43 @@ async fn a_file_says_its_language_and_must_be_there() {
     ] {
         let error = FileSchemas.schema(&reference).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
+    }
+}
+
+/// Whatever stands in a directory's lists: an answer, or what is wrong with the file.
+fn check_lists(text: &[u8]) {
+    let (_folder, registry) = registry(&[
+        ("ids/1.avsc", b"\"int\""),
+        ("ids/1.references.json", text),
+        ("subjects/orders.json", text),
+    ]);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for reference in [id(1), latest("orders"), SchemaRef::version("orders", 1)] {
+        if let Err(error) = runtime.block_on(registry.stored(&reference)) {
+            assert_ne!(error.kind(), ErrorKind::Unavailable, "{error}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn mutated_lists_never_panic(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4), is_subject in any::<bool>()
+    ) {
+        let mut text = if is_subject {
+            br#"{"versions": [{"version": 1, "id": 1}, {"version": 2, "id": 7}]}"#.to_vec()
+        } else {
+            br#"[{"name": "a", "subject": "orders", "version": 1}, {"name": "b", "id": 1}, {"name": "c", "file": "c.avsc"}]"#.to_vec()
+        };
+        for (at, byte) in edits {
+            let at = at.index(text.len());
+            text[at] = byte;
+        }
+        check_lists(&text);
+    }
+
+    #[test]
+    fn arbitrary_lists_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        check_lists(&bytes);
     }
 }

@@ -316,7 +316,9 @@ impl<'r, 'a> Compiler<'r, 'a> {
             .and_then(Document::fields)
             .unwrap_or_default();
         // Until draft 7 they shared a keyword with the lists of what is required.
-        let dependencies = schema.get("dependencies").filter(|_| place.draft != Draft::Modern);
+        let dependencies = schema
+            .get("dependencies")
+            .filter(|_| place.draft != Draft::Modern);
         let dependencies = dependencies.and_then(Document::fields).unwrap_or_default();
         let dependent = dependent.iter().chain(dependencies).map(|(_, part)| part);
         let dependent = dependent.filter(|part| !matches!(part, Document::Array(_)));

@@ -6,6 +6,8 @@ use iceberg::spec::PrimitiveType;
 use super::*;
 use crate::FieldMapping;
 
+mod mutated;
+
 fn compile(text: &str) -> Result<JsonSchema> {
     JsonSchema::compile(text, &[], &Mapping::default())
 }

@@ -436,7 +436,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_wrong_with_one_leaves_its_neighbours_alone(
+    fn mutated_documents_leave_their_neighbours_alone(
         (text, documents) in cases(), edits in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4), cut in any::<prop::sample::Index>()
     ) {
         let schema = SourceSchema::Json(JsonSchema::compile(&text.to_string(), &[], &Mapping::default()).unwrap());
@@ -461,7 +461,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_are_no_panic(
+    fn arbitrary_documents_never_panic(
         (text, _) in cases(), bytes in vec(any::<u8>(), 0..60), json in r#"[\[\]{}",:0-9.eE+\-ntrufalse\\ a-c]{0,40}"#
     ) {
         let schema = SourceSchema::Json(JsonSchema::compile(&text.to_string(), &[], &Mapping::default()).unwrap());
@@ -471,7 +471,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_schemas_are_no_panic(text in r##"\{("(type|\$ref|properties|items|oneOf|anyOf|allOf|enum|const|\$id|\$defs)": ("(string|#|integer|object)"|\{\}|\[\{\}\]|true|\[1\]|\{"a": \{"\$ref": "#"\}\}), ){0,5}"description": "x"\}"##) {
+    fn arbitrary_schemas_never_panic(text in r##"\{("(type|\$ref|properties|items|oneOf|anyOf|allOf|enum|const|\$id|\$defs)": ("(string|#|integer|object)"|\{\}|\[\{\}\]|true|\[1\]|\{"a": \{"\$ref": "#"\}\}), ){0,5}"description": "x"\}"##) {
         let _ = JsonSchema::compile(&text, &[], &Mapping::default());
     }
 }

@@ -472,7 +472,6 @@ fn poison_leaves_no_trace() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
     #[test]
     fn mutated_records_never_panic(
         at in 0usize..200, replacement in prop::collection::vec(any::<u8>(), 0..6), drop in 0usize..6, twice in any::<bool>()

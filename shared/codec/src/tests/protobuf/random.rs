@@ -241,7 +241,6 @@ fn same_scalar(array: &ArrayRef, row: usize, kind: &Kind, value: &Value) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
     fn random_records_arrive(
         schema in prop::collection::vec(any::<u8>(), 0..120), content in prop::collection::vec(any::<u8>(), 0..600)

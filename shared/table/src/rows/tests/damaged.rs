@@ -94,8 +94,6 @@ fn read_anything(bytes: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
-
     #[test]
     fn mutated_files_are_refused_or_read(
         compressed in any::<bool>(),

@@ -30,6 +30,8 @@ class Reader:
         return self.table(table).scan().to_arrow().to_pylist()
 
     def partitions(self, table):
+        if self.table(table).current_snapshot() is None:
+            return []
         partitions = self.table(table).inspect.partitions().to_pylist()
         return [(partition.get("partition") or {}, partition["record_count"]) for partition in partitions]
 

@@ -3,7 +3,7 @@ use std::collections::hash_map::Entry;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use frazil_config::{Format, TopicSettings};
+use frazil_config::{Format, Tables, TopicSettings};
 use frazil_core::{Error, ErrorKind, RegistryName, Result};
 use frazil_kafka::wire::{MessageRef, SchemaRef, Unframed};
 use frazil_registry::{RegisteredSchema, SchemaKind};
@@ -102,6 +102,17 @@ impl TopicSchemas<'_> {
                 let registry = self.schemas.registries.get(place.0.as_ref(), reference)?;
                 match registry.schema(reference).await {
                     Ok(schema) => Ok(keep(&self.schemas.fetched, place, schema)),
+                    // Which table its records go into is not known, and must not depend on the hour: they come again.
+                    Err(error) if error.kind() == ErrorKind::Poison && self.routes_by_schema() => {
+                        return Err(Error::new(
+                            ErrorKind::Unavailable,
+                            error.operation(),
+                            error.message().to_owned(),
+                        )
+                        .with_context("topic", &self.settings.topic)
+                        .with_hint("register the schema: it says into which table its records go")
+                        .with_source(error));
+                    }
                     Err(error) if matches!(error.kind(), ErrorKind::Poison | ErrorKind::Invalid) => {
                         Err(error)
                     }
@@ -111,6 +122,10 @@ impl TopicSchemas<'_> {
         };
         self.fetched.insert(reference.clone(), found);
         Ok(())
+    }
+
+    fn routes_by_schema(&self) -> bool {
+        self.settings.tables == Tables::ByRecordName
     }
 
     /// The compiled schema of a value whose schema was fetched, and how many bytes of its body are not payload.

@@ -37,6 +37,10 @@ impl Scene {
 
     /// One record, to a function that has just started with these keys of the topic.
     async fn ingest(&self, keys: &str, offset: i64, body: &[u8]) -> IngestReport {
+        self.try_ingest(keys, offset, body).await.unwrap()
+    }
+
+    async fn try_ingest(&self, keys: &str, offset: i64, body: &[u8]) -> Result<IngestReport> {
         let config = Config::parse(&format!("[topics.t]\n{keys}"), Path::new("f")).unwrap();
         let registry = Arc::new(DirectoryRegistry::new(self.directory.path()));
         let options = IngestOptions {
@@ -50,7 +54,7 @@ impl Scene {
             "records": {"t-0": [{"topic": "t", "partition": 0, "offset": offset, "timestamp": 1_764_500_000_000_i64,
                 "timestampType": "CREATE_TIME", "key": null, "value": value, "headers": []}]},
         });
-        ingest.handle(event.to_string().as_bytes()).await.unwrap()
+        ingest.handle(event.to_string().as_bytes()).await
     }
 
     async fn table(&self) -> LoadedTable {
@@ -200,4 +204,16 @@ async fn each_type_has_its_table_and_every_table_claims_every_event() {
         found,
         expected.map(|(name, rows, dead, next)| (name.to_owned(), rows, dead, next))
     );
+}
+
+#[tokio::test]
+async fn a_schema_that_is_not_there_never_sends_a_record_to_another_table() {
+    let scene = Scene::new();
+    let unknown = b"\0\0\0\0\x09\x10";
+    let error = scene
+        .try_ingest("tables = \"by_record_name\"", 0, unknown)
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert_eq!(scene.ingest("", 0, unknown).await.topics[0].dead_letters, 1);
 }

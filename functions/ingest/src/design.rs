@@ -88,6 +88,40 @@ pub(crate) fn hash_key(settings: &TopicSettings) -> Result<Option<HashKey>> {
     secret.map(|secret| HashKey::new(secret.as_bytes())).transpose()
 }
 
+/// Checks that a table is that of the topic, and of the type, whose records go into it: names are made safe, and two
+/// may become one.
+pub(crate) fn check_owner(
+    settings: &TopicSettings,
+    record_name: Option<&str>,
+    table: &HashMap<String, String>,
+) -> Result<()> {
+    let taken = |message: String, hint: &'static str| {
+        Err(Error::new(ErrorKind::Suspended, "use the table", message)
+            .with_code("settings.other_topic")
+            .with_hint(hint))
+    };
+    if let Some(topic) = table.get(properties::TOPIC)
+        && topic != settings.topic.as_str()
+        && !settings.kafka_columns.topic
+    {
+        return taken(
+            format!("it is that of the topic `{topic}`"),
+            "give this topic another table, or set kafka_columns.topic = true for both to share one",
+        );
+    }
+    let (of_table, own) = (
+        table.get(properties::RECORD_NAME).map(String::as_str),
+        record_name,
+    );
+    match (of_table, own) {
+        (Some(other), Some(own)) if other != own => taken(
+            format!("it is that of the type `{other}`, and these records are of the type `{own}`"),
+            "rename one of the types",
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// Checks the topic's settings against those that its table was made with, and which columns it has.
 pub(crate) fn check_frozen(
     settings: &TopicSettings,

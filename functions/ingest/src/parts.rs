@@ -23,6 +23,8 @@ pub(crate) struct Parts<'r> {
 /// The decoded records that go into one table.
 pub(crate) struct PreparedRoute<'a> {
     pub(crate) table: TableName,
+    /// The type that the table is for, where each has its own.
+    pub(crate) record_name: Option<&'a str>,
     pub(crate) prepared: Prepared<'a>,
     /// For each record, its place among all of the topic's.
     pub(crate) places: &'a [usize],
@@ -85,6 +87,7 @@ impl Routed<'_> {
             let values = prepare(&route.encoded, options)?;
             prepared.push(PreparedRoute {
                 table: route.table.clone(),
+                record_name: route.record_name.as_deref(),
                 prepared: match &route.keys {
                     None => values,
                     Some(keys) => values.with_keys(prepare(keys, key_options(settings, options))?),

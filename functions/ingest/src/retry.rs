@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use frazil_codec::TargetTable;
-use frazil_core::{Partition, Result, TopicPartition};
+use frazil_config::Tables;
+use frazil_core::{Error, ErrorKind, Partition, Result, TopicPartition};
 use frazil_kafka::{Header, PartitionBatch, Record, SchemaMetadata, TimestampType};
 use frazil_table::dead_letters::DeadLetter;
 use frazil_table::{LetterReader, LogName, ReadAgain};
@@ -11,6 +12,7 @@ use crate::Ingest;
 use crate::claims::{KEY_SCHEMA_HEADER, VALUE_SCHEMA_HEADER};
 use crate::design::{kafka_columns, mapping};
 use crate::encoding::{Known, kept, known, prevailing};
+use crate::route::record_names;
 
 #[async_trait]
 impl LetterReader for Ingest {
@@ -36,6 +38,16 @@ impl LetterReader for Ingest {
         let parts = self.parts(&settings, encoding, &mapping, &records).await?;
         let routed = parts.route(&settings, &records)?;
         let mut read = Vec::new();
+        let others = |known: &String| record_names(&routed).iter().any(|name| name != known);
+        if settings.tables == Tables::One && state.record_name.as_ref().is_some_and(others) {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "retry dead letters",
+                "some are records of another type than the topic's table is for",
+            )
+            .with_context("topic", &settings.topic)
+            .with_hint("retry by --code, or set tables = \"merged\""));
+        }
         for mut route in routed.prepare(&settings, &mapping, self.warehouse.environment.now())? {
             drop(route.take_poison());
             if route.prepared.rows().len() == 0 {

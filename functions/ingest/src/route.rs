@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use frazil_codec::{EncodedRecord, Payload};
 use frazil_config::{Tables, TopicSettings};
-use frazil_core::{Error, Result, TableName, safe_name};
+use frazil_core::{Error, ErrorKind, Result, TableName, safe_name};
 use frazil_schema::SourceSchema;
 
 use crate::decode::Readable;
@@ -13,6 +13,8 @@ use crate::decode::Readable;
 /// The records of one event that go into one table.
 pub(crate) struct Route<'a> {
     pub(crate) table: TableName,
+    /// The type that the table is for, where each has its own.
+    pub(crate) record_name: Option<String>,
     /// Values, as rows of that table.
     pub(crate) encoded: Vec<EncodedRecord<'a>>,
     /// The same records with their keys as payload, if keys become columns.
@@ -59,8 +61,14 @@ pub(crate) fn route<'a>(
         let index = match tables.get(&name) {
             Some(index) => *index,
             None => {
+                let table = table_of(settings, name)?;
+                let other = tables.iter().find(|(_, index)| routes[**index].table == table);
+                if let Some((other, _)) = other {
+                    return Err(same_table(&table, [name, *other]));
+                }
                 routes.push(Route {
-                    table: table_of(settings, name)?,
+                    table,
+                    record_name: name.map(str::to_owned),
                     encoded: Vec::new(),
                     keys: has_keys.then(Vec::new),
                     places: Vec::new(),
@@ -105,6 +113,18 @@ fn schema_of<'a>(record: &EncodedRecord<'a>) -> Option<&'a SourceSchema> {
     }
 }
 
+/// Two types whose names differ only in what a table's name cannot hold.
+fn same_table(table: &TableName, names: [Option<&str>; 2]) -> Error {
+    let [one, other] = names.map(|name| name.unwrap_or("records without a type"));
+    Error::new(
+        ErrorKind::Invalid,
+        "find the table of a type",
+        format!("`{one}` and `{other}` would have the same table"),
+    )
+    .with_context("table", table)
+    .with_hint("rename one of the types, or set tables = \"merged\"")
+}
+
 /// The table of a type: the topic's, with the type's full name behind it. What has no type goes to the topic's own.
 fn table_of(settings: &TopicSettings, record_name: Option<&str>) -> Result<TableName> {
     let Some(name) = record_name else {
@@ -117,7 +137,11 @@ fn table_of(settings: &TopicSettings, record_name: Option<&str>) -> Result<Table
             table.dead_letters()?; // its name is longer, and must be one too
             Ok(table)
         });
-    table.map_err(|error| error.with_context("record", name))
+    let table = table.map_err(|error| error.with_context("record", name))?;
+    if table == home.dead_letters()? {
+        return Err(same_table(&table, [record_name, Some("dead letters")]));
+    }
+    Ok(table)
 }
 
 #[cfg(test)]
@@ -191,6 +215,42 @@ mod tests {
             let names: Vec<String> = record_names(&routed).into_iter().collect();
             assert_eq!(names, ["com.Shop.Paid", "com.Shop.Sent"]);
         }
+    }
+
+    #[test]
+    fn types_that_would_share_a_table_are_refused() {
+        let named = |name: &str| {
+            let text = format!(r#"{{"type": "record", "name": "{name}", "fields": []}}"#);
+            SourceSchema::Avro(AvroSchema::parse(&text).unwrap())
+        };
+        let (one, other, letters) = (
+            named("shop.v1.Order"),
+            named("shop_v1.Order"),
+            named("Dead_Letters"),
+        );
+        let by_name = settings("tables = \"by_record_name\"");
+        let refusal = |schemas: &[&SourceSchema]| {
+            let payloads: Vec<Payload<'_>> = schemas
+                .iter()
+                .map(|schema| Payload::Encoded { schema, body: &[] })
+                .collect();
+            let error = route(&by_name, readable(&payloads), None).err().unwrap();
+            (error.kind(), error.message().to_owned())
+        };
+        assert_eq!(
+            refusal(&[&one, &other]),
+            (
+                ErrorKind::Invalid,
+                "`shop_v1.Order` and `shop.v1.Order` would have the same table".to_owned()
+            )
+        );
+        assert_eq!(
+            refusal(&[&letters]),
+            (
+                ErrorKind::Invalid,
+                "`Dead_Letters` and `dead letters` would have the same table".to_owned()
+            )
+        );
     }
 
     #[test]

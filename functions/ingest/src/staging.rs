@@ -11,6 +11,7 @@ use frazil_kafka::Record;
 use frazil_schema::{Column, FieldMap};
 use frazil_table::dead_letters::DeadLetter;
 use frazil_table::plan::SuspendCause;
+use frazil_table::properties;
 use frazil_table::{
     Cause, Ensured, FileSettings, Ledger, LoadedTable, StageRequest, TopicState, WantedColumns, ensure_table,
     stage,
@@ -19,7 +20,7 @@ use iceberg::spec::Schema;
 
 use crate::Ingest;
 use crate::claims::{claims, dead_letter};
-use crate::design::{check_frozen, kafka_columns, table_design};
+use crate::design::{check_frozen, check_owner, kafka_columns, table_design};
 use crate::handler::{Delivery, Stop, TopicEvent, size_of};
 use crate::parts::PreparedRoute;
 use crate::report::{Failure, TableReport, TopicOutcome, TopicReport};
@@ -46,7 +47,11 @@ impl Ingest {
             table: name.clone(),
             ..settings.clone()
         };
-        let design = table_design(&settings)?;
+        let mut design = table_design(&settings)?;
+        if let Some(name) = route.and_then(|route| route.record_name) {
+            let property = (properties::RECORD_NAME.to_owned(), name.to_owned());
+            design.properties.extend([property]);
+        }
         let wanted = Wanted {
             route,
             settings: &settings,
@@ -102,13 +107,16 @@ impl Ingest {
             let route = routes.iter().find(|route| route.table == name);
             match self.ready(settings, &topic.state, &name, route).await {
                 Ok(table) => ready.push((table, route)),
-                Err(error) if error.kind() == ErrorKind::Suspended => {
-                    let cause = match error.code() {
-                        Some("history") => Cause::Commit(SuspendCause::History),
-                        Some("settings.frozen" | "schema.change_refused") => Cause::Schema,
+                // What no other delivery changes would stop the partition for ever: a person must decide.
+                Err(error) if matches!(error.kind(), ErrorKind::Suspended | ErrorKind::Invalid) => {
+                    let cause = match (error.kind(), error.code()) {
+                        (_, Some("history")) => Cause::Commit(SuspendCause::History),
+                        (_, Some("settings.frozen" | "schema.change_refused" | "settings.other_topic"))
+                        | (ErrorKind::Invalid, _) => Cause::Schema,
                         _ => Cause::TableGone,
                     };
-                    return self.suspend_and_park(topic, cause, &error.to_string()).await;
+                    let message = format!("table {name}: {error}");
+                    return self.suspend_and_park(topic, cause, &message).await;
                 }
                 Err(error) => return Err(error),
             }
@@ -250,6 +258,8 @@ struct Wanted<'p, 'a> {
 
 impl WantedColumns for Wanted<'_, '_> {
     fn check_settings(&self, properties: &HashMap<String, String>, fields: &FieldMap) -> Result<()> {
+        let record_name = self.route.and_then(|route| route.record_name);
+        check_owner(self.settings, record_name, properties)?;
         check_frozen(self.settings, properties, fields)
     }
 

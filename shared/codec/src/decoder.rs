@@ -26,6 +26,8 @@ pub(crate) struct Context {
     pub(crate) unknown_fields: u64,
     /// Those of them that are to be kept: a JSON object, still open.
     pub(crate) collected: Vec<u8>,
+    /// Paths that the settings exclude or hash, as they write them.
+    pub(crate) concealed: Vec<String>,
 }
 
 impl Context {
@@ -35,6 +37,13 @@ impl Context {
             policy: options.unknown_fields,
             unknown_fields: 0,
             collected: Vec::new(),
+            concealed: options
+                .mapping
+                .fields
+                .iter()
+                .filter(|(_, field)| field.exclude || field.hash.is_some())
+                .map(|(path, _)| path.clone())
+                .collect(),
         }
     }
 

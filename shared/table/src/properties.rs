@@ -14,6 +14,8 @@ pub const TOPIC: &str = "frazil.topic";
 pub const SOURCE: &str = "frazil.source";
 /// The settings that the table was created with, as JSON: they do not change, but for those of fields that come later.
 pub const SETTINGS: &str = "frazil.settings";
+/// The full name of the records' type, in a table that is for one type of a topic with several.
+pub const RECORD_NAME: &str = "frazil.record-name";
 /// When the schema last changed, in milliseconds since 1970.
 pub const SCHEMA_CHANGED_AT: &str = "frazil.schema.changed-at";
 /// In a dead-letter table: the outbox entries that it has taken, as JSON.

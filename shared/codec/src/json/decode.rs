@@ -334,7 +334,11 @@ impl ObjectNode {
                     cursor.skip(depth + 1)?;
                 }
             }
-            if depth == 0 && context.unknown_fields > unknown && context.policy == UnknownFields::Collect {
+            if depth == 0
+                && context.unknown_fields > unknown
+                && context.policy == UnknownFields::Collect
+                && self.conceals_all(&key, &context.concealed)
+            {
                 self.collect(cursor.since(start), &key, &mut context.collected)?;
             }
             more = cursor.continues(b'}')?;

@@ -77,7 +77,10 @@ mod tests {
         match schema(&reference, body) {
             None => {}
             Some(Ok(stored)) => {
-                let answer: serde_json::Value = serde_json::from_slice(body).unwrap();
+                // What nobody reads of an answer may be damaged beyond what a tree of it can hold.
+                let Ok(answer) = serde_json::from_slice::<serde_json::Value>(body) else {
+                    return;
+                };
                 assert_eq!(answer["schema"], stored.text);
                 let references = answer["references"].as_array().map_or(0, Vec::len);
                 assert_eq!(stored.references.len(), references);

@@ -4,7 +4,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use async_trait::async_trait;
 use bytes::Bytes;
-use frazil_core::{Epoch, Error, ErrorKind, Offset, OffsetRange, Partition, Result, TableName};
+use frazil_core::{Epoch, Error, ErrorKind, IntervalSet, Offset, OffsetRange, Partition, Result, TableName};
 use iceberg::spec::{DataFile, MAIN_BRANCH};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -203,6 +203,25 @@ async fn finish(
     Ok(removed)
 }
 
+/// What the table has taken of a log; `None`: all of it, since it is of an earlier life, of which nothing comes any more.
+fn taken(ledger: &Ledger, log: &LogName) -> Option<BTreeMap<Partition, IntervalSet>> {
+    let known = ledger.log(&log.source, &log.topic);
+    match known {
+        Some(known) if known.epoch > log.epoch => None,
+        Some(known) => {
+            let partitions = known.partitions.iter();
+            Some(partitions.map(|(of, known)| (*of, known.taken())).collect())
+        }
+        None => Some(BTreeMap::new()),
+    }
+}
+
+/// The dead letters of one job that are rows of the table now, and the job if some became rows by it.
+struct Added {
+    job: Option<RetryEntry>,
+    places: BTreeSet<Place>,
+}
+
 struct Retry<'a> {
     warehouse: &'a Warehouse,
     letters: &'a TableName,
@@ -217,18 +236,18 @@ impl Retry<'_> {
                 if found.letters.is_empty() {
                     continue;
                 }
-                let places = found.letters.iter().map(|at| Place {
-                    log: log.clone(),
-                    partition: letters[*at].partition,
-                    offset: letters[*at].offset,
-                });
-                let places: BTreeSet<Place> = places.collect();
                 // Another table of the topic may have a job of its own that was interrupted.
                 report.finished += finish_recorded(self.warehouse, &found.table).await?;
-                let job = self.add_rows(&log, &found, &places, report).await?;
-                let removed = match job {
-                    Some(job) => finish(self.warehouse, &found.table, self.letters, &job, &places).await?,
-                    None => remove_letters(self.warehouse, self.letters, &places).await?,
+                let added = self.add_rows(&log, &letters, &found, report).await?;
+                let removed = match added {
+                    Added { places, .. } if places.is_empty() => 0,
+                    Added {
+                        job: Some(job),
+                        places,
+                    } => finish(self.warehouse, &found.table, self.letters, &job, &places).await?,
+                    Added { job: None, places } => {
+                        remove_letters(self.warehouse, self.letters, &places).await?
+                    }
                 };
                 report.moved += removed;
             }
@@ -236,16 +255,15 @@ impl Retry<'_> {
         Ok(())
     }
 
-    /// Adds the rows that the table does not have, and records the job, in one swap. `None`: it has them all.
+    /// Adds the rows that the table does not have, and records the job, in one swap.
     async fn add_rows(
         &self,
         log: &LogName,
+        letters: &[DeadLetter],
         found: &ReadAgain,
-        places: &BTreeSet<Place>,
         report: &mut RetryReport,
-    ) -> Result<Option<RetryEntry>> {
+    ) -> Result<Added> {
         let warehouse = self.warehouse;
-        let mut job = None;
         for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
                 let (base, limit) = (Duration::from_millis(50), Duration::from_secs(5));
@@ -260,15 +278,29 @@ impl Retry<'_> {
                 return Err(history_moved(&found.table, message));
             }
             let fields = KafkaFields::of(&ledger.fields)?;
-            let rows = self.missing(&table, fields, log, &found.rows).await?;
+            // What the table has not taken yet, a delivery may still bring: then the row would be there twice.
+            let taken = taken(&ledger, log);
+            let is_taken = |partition: Partition, offset: Offset| {
+                taken
+                    .as_ref()
+                    .is_none_or(|of| of.get(&partition).is_some_and(|taken| taken.contains(offset)))
+            };
+            let places = found.letters.iter().map(|at| Place {
+                log: log.clone(),
+                partition: letters[*at].partition,
+                offset: letters[*at].offset,
+            });
+            let places: BTreeSet<Place> = places
+                .filter(|place| is_taken(place.partition, place.offset))
+                .collect();
+            let mut rows = self.missing(&table, fields, log, &found.rows).await?;
+            rows = filter_rows(&rows, fields.partition, fields.offset, &is_taken)?;
             if rows.is_empty() {
-                return Ok(None);
+                return Ok(Added { job: None, places });
             }
             let id = warehouse.environment.new_uuid();
-            let job = match &mut job {
-                Some(job) => job,
-                None => job.insert(self.write_list(table.metadata.uuid(), id, places).await?),
-            };
+            // The list is this attempt's own: what the table has taken may be more by now.
+            let job = self.write_list(table.metadata.uuid(), id, &places).await?;
             let mut files = Vec::new();
             for (number, rows) in rows.iter().enumerate() {
                 let id = match number {
@@ -288,9 +320,12 @@ impl Retry<'_> {
             }
             let spec_id = table.metadata.default_partition_spec_id();
             let files = FilesBySpec::from([(spec_id, files)]);
-            if let Some(snapshot_id) = self.swap(&table, ledger, &files, job).await? {
+            if let Some(snapshot_id) = self.swap(&table, ledger, &files, &job).await? {
                 report.snapshots.push((found.table.clone(), snapshot_id));
-                return Ok(Some(job.clone()));
+                return Ok(Added {
+                    job: Some(job),
+                    places,
+                });
             }
         }
         Err(Error::new(

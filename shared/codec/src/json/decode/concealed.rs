@@ -25,6 +25,28 @@ impl ObjectNode {
         Ok(())
     }
 
+    /// Whether everything that the settings conceal of the root's field `key` is known here, so that a copy leaves it
+    /// out. What the schema does not have, nobody could find in the text again.
+    pub(super) fn conceals_all(&self, key: &str, concealed: &[String]) -> bool {
+        let mut of_key = concealed.iter().filter(|path| {
+            path.strip_prefix(key)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        });
+        of_key.all(|path| self.knows(path))
+    }
+
+    fn knows(&self, path: &str) -> bool {
+        self.fields
+            .iter()
+            .any(|field| match path.strip_prefix(&field.name) {
+                Some("") => field.concealed,
+                Some(rest) => {
+                    field.concealed || rest.strip_prefix('.').is_some_and(|rest| field.node.knows(rest))
+                }
+                None => false,
+            })
+    }
+
     /// Copies an object without what is concealed in it.
     fn copy(&self, cursor: &mut Cursor<'_>, depth: usize, out: &mut Vec<u8>) -> Decoded<()> {
         let mut copied = false;
@@ -52,6 +74,14 @@ impl ObjectNode {
 }
 
 impl Node {
+    fn knows(&self, path: &str) -> bool {
+        match self {
+            Self::Object(object) => object.knows(path),
+            Self::Map(inner) | Self::List(inner) => inner.knows(path),
+            Self::Excluded | Self::Null | Self::Scalar(_) | Self::Any => false,
+        }
+    }
+
     /// Whether a field inside is concealed.
     pub(super) fn conceals(&self) -> bool {
         match self {

@@ -16,4 +16,5 @@ mod processes;
 mod registries;
 mod retry;
 mod schema;
+mod show;
 mod twice;

@@ -6,13 +6,17 @@ use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 use frazil_core::{Error, ErrorKind, Result};
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use iceberg::arrow::schema_to_arrow_schema;
 use iceberg::scan::FileScanTask;
 use iceberg::spec::{ListType, MapType, NestedField, NestedFieldRef, Schema, SchemaRef, StructType, Type};
 use iceberg::table::Table;
 use iceberg::{Runtime, TableIdent};
 
+mod evolved;
+
 use super::overview::TableKind;
 use crate::inspect::KafkaFields;
+use crate::rows::{MAX_FILE_BYTES, read_data_file};
 use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
 
 /// How many data files are considered for a scan with a limit. They are a table's first ones in the order in which its
@@ -118,18 +122,16 @@ pub async fn scan_rows(
     }
     // Names of our data files start with the time.
     planned.sort_by(|a, b| a.data_file_path.cmp(&b.data_file_path));
-    let mut batches = scan.rows(
-        stream::iter(planned.into_iter().map(Ok)).boxed(),
-        limit.clamp(1, BATCH_ROWS),
-    )?;
     let mut read = Vec::new();
     let mut count = 0;
-    while count <= limit {
-        let Some(batch) = batches.try_next().await? else {
+    for file in planned {
+        if count > limit {
             break;
-        };
-        count += batch.num_rows();
-        read.push(batch);
+        }
+        for batch in file_rows(warehouse, &scan, file, &schema, &columns, limit - count).await? {
+            count += batch.num_rows();
+            read.push(batch);
+        }
     }
     let rows = in_order(&read, &order)?.map(|rows| {
         let kept: Vec<usize> = wanted
@@ -146,6 +148,59 @@ pub async fn scan_rows(
         rows: rows.transpose()?,
         more: count > limit,
     })
+}
+
+/// Rows of one file, until there are more than `limit`. iceberg 0.10 cannot make a list or map of nulls for a file that
+/// was written before the table had the column: such a file is read whole, and its rows are put into the schema here.
+async fn file_rows(
+    warehouse: &Warehouse,
+    scan: &RowScan,
+    file: FileScanTask,
+    schema: &Schema,
+    columns: &[String],
+    limit: usize,
+) -> Result<Vec<RecordBatch>> {
+    let files = stream::iter([Ok(file.clone())]).boxed();
+    let mut batches = scan.rows(files, limit.clamp(1, BATCH_ROWS))?;
+    let (mut read, mut count) = (Vec::new(), 0);
+    while count <= limit {
+        match batches.try_next().await {
+            Ok(Some(batch)) => {
+                count += batch.num_rows();
+                read.push(batch);
+            }
+            Ok(None) => break,
+            // Deletes would have to be applied as well.
+            Err(error) if !file.deletes.is_empty() => return Err(error),
+            Err(error) => return whole_file(warehouse, &file, schema, columns).await?.ok_or(error),
+        }
+    }
+    Ok(read)
+}
+
+/// All rows of a file without deletes, in these columns of the schema. `None`: it is not there.
+async fn whole_file(
+    warehouse: &Warehouse,
+    file: &FileScanTask,
+    schema: &Schema,
+    columns: &[String],
+) -> Result<Option<Vec<RecordBatch>>> {
+    let bytes = warehouse
+        .storage
+        .get(&file.data_file_path, MAX_FILE_BYTES as u64)
+        .await?;
+    let Some(bytes) = bytes else {
+        return Ok(None);
+    };
+    let arrow = schema_to_arrow_schema(&without_docs(schema)?).map_err(|e| iceberg_error(READ, e))?;
+    let wanted = columns.iter().map(|name| arrow.index_of(name));
+    let wanted = wanted
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(arrow_failed)?;
+    let arrow = Arc::new(arrow.project(&wanted).map_err(arrow_failed)?);
+    let rows = read_data_file(bytes, None)?;
+    let rows = rows.iter().map(|rows| evolved::in_schema(rows, &arrow));
+    rows.collect::<Result<Vec<_>>>().map(Some)
 }
 
 /// Rows of a table, file by file. Bounded memory: one batch at a time.

@@ -216,7 +216,7 @@ pub(crate) struct Schema {
     /// The version that comes after it
     #[arg(value_name = "NEW")]
     pub(crate) new: Option<String>,
-    /// Protobuf: the full name of the message [default: the first one]
+    /// Protobuf: the full name of the message; needed where the file has several
     #[arg(long, value_name = "NAME")]
     pub(crate) message: Option<String>,
     /// What the schema calls another file that it needs; may be given several times

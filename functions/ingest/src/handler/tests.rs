@@ -97,7 +97,7 @@ async fn a_changed_setting_suspends_before_anything_of_the_table_changes() {
         outcome(&report),
         (
             0,
-            "cannot use the topic's settings: `column_case` was \"snake\" when the table was made and is \
+            "table kafka.t: cannot use the topic's settings: `column_case` was \"snake\" when the table was made and is \
              \"lower\" now; the table keeps what it was made with: set it back and `frazil topic resume`, or give the \
              topic a new table"
                 .to_owned()

@@ -247,7 +247,7 @@ def routed():
         paid(1),
         (None, None),
         paid(2),
-        (framed(999, b"\x02"), "registry.unknown_schema"),
+        (framed(420, b""), "avro.truncated"),
         placed(3),
         (framed(421, b"\x02"), "avro.truncated"),
     )

@@ -25,7 +25,7 @@ fn check(name: &str, values: &[Vec<u8>], configuration: &str, schema: Option<(&s
     let fitting = values.len() * EVENT_BYTES / event_json(values).len();
     let event = event_json(&values[..fitting]);
     ensure!(
-        (EVENT_BYTES * 95 / 100..=EVENT_BYTES).contains(&event.len()),
+        (EVENT_BYTES * 90 / 100..=EVENT_BYTES).contains(&event.len()),
         "{} bytes",
         event.len()
     );
@@ -110,7 +110,7 @@ fn so_does_one_without_schemas() -> Result<()> {
 /// Few and large ones, of a format that nobody reads.
 #[test]
 fn so_do_a_few_long_values() -> Result<()> {
-    let values = vec![vec![7; 1 << 20]; 8];
+    let values = vec![vec![7; 1 << 18]; 32];
     check(
         "long raw values",
         &values,

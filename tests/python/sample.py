@@ -16,7 +16,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import DayTransform
 from pyiceberg.types import (
     BinaryType, BooleanType, DateType, DecimalType, DoubleType, FloatType, IntegerType, ListType, LongType, MapType,
-    NestedField, StringType, StructType, TimestampType, TimestamptzType, TimeType,
+    NestedField, StringType, StructType, TimestampType, TimestamptzType,
 )
 
 from warehouse import CATALOG
@@ -45,7 +45,6 @@ SCHEMA = Schema(
         NestedField(19, "sku", StringType()), NestedField(20, "price", DecimalType(9, 3))), False)),
     NestedField(21, "tags", MapType(22, StringType(), 23, LongType(), False)),
     NestedField(24, "labels", ListType(25, StringType(), False)),
-    NestedField(26, "clock", TimeType()),
     NestedField(27, "lists", MapType(28, DecimalType(20, 0), 29, ListType(30, LongType(), False), False)),
 )
 DEAD_LETTERS = Schema(
@@ -74,7 +73,6 @@ COLUMNS = [
         {"name": "sku", "type": "string"}, {"name": "price", "type": "decimal(9, 3)"}]}}},
     {"name": "tags", "type": {"map": ["string", "long"]}},
     {"name": "labels", "type": {"list": "string"}},
-    {"name": "clock", "type": "time"},
     {"name": "lists", "type": {"map": ["decimal(20, 0)", {"list": "long"}]}},
 ]
 
@@ -94,14 +92,14 @@ ROWS = [
         "raw": b"\xff\x00\xfe", "day": datetime.date(1969, 12, 31), "local": datetime.datetime(2026, 1, 2, 3, 4, 5, 6),
         "paid": True, "weight": float("nan"), "ratio": 0.1, "where": {"city": "Zürich", "floor": None},
         "items": [{"sku": "a", "price": decimal.Decimal("1.500")}, None], "tags": [("b", 2), ("a", None)],
-        "labels": ["x", None], "clock": datetime.time(23, 59, 59, 999_999),
+        "labels": ["x", None],
         "lists": [(decimal.Decimal(2**64 - 1), [1, None]), (decimal.Decimal(9), [])],
     },
     {
         **offset(0, 101, instant(30)), "id": -1, "price": decimal.Decimal("9999999999.99"), "note": "",
         "raw": b"", "day": datetime.date(2026, 11, 30), "local": None, "paid": False, "weight": -0.0,
         "ratio": float("-inf"), "where": None, "items": [], "tags": [],
-        "labels": [], "clock": datetime.time(0), "lists": [],
+        "labels": [], "lists": [],
     },
     {**offset(1, 7, instant(30, 123_456)), "id": 3, "weight": 1e300, "items": [], "where": {"floor": -4}},
     {**offset(1, 8, None), "items": []},
@@ -112,14 +110,14 @@ GOLDEN_ROWS = [
         "_kafka_epoch": 0, "id": 9007199254740993, "price": "-0.10", "note": NOTE, "raw": "/wD+", "day": "1969-12-31",
         "local": "2026-01-02T03:04:05.000006", "paid": True, "weight": "NaN", "ratio": 0.1,
         "where": {"city": "Zürich", "floor": None}, "items": [{"sku": "a", "price": "1.500"}, None],
-        "tags": [["a", None], ["b", 2]], "labels": ["x", None], "clock": "23:59:59.999999",
+        "tags": [["a", None], ["b", 2]], "labels": ["x", None],
         "lists": [["9", []], ["18446744073709551615", [1, None]]],
     },
     {
         "_kafka_partition": 0, "_kafka_offset": 101, "_kafka_timestamp": "2026-11-30T23:59:59Z", "_kafka_epoch": 0,
         "id": -1, "price": "9999999999.99", "note": "", "raw": "", "day": "2026-11-30", "paid": False,
         "weight": "-0.0", "ratio": "-Infinity", "items": [], "tags": [], "labels": [],
-        "clock": "00:00:00", "lists": [],
+        "lists": [],
     },
     {
         "_kafka_partition": 1, "_kafka_offset": 7, "_kafka_timestamp": "2026-11-30T23:59:59.123456Z",

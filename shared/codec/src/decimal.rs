@@ -25,66 +25,157 @@ pub(crate) fn rescale(unscaled: i128, from: u32, precision: u8, to: i8) -> Decod
 
 /// The unscaled value of a number such as `-12.50` or `1.25e1`: JSON's numbers, and what Rust prints of floats.
 pub(crate) fn parse(text: &str, precision: u8, scale: i8) -> Decoded<i128> {
-    let scale = u32::try_from(scale).unwrap_or(0);
     let not_a_number = || Fault::new("value.not_a_number", "the value is not a number");
-    let (negative, unsigned) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text),
-    };
-    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
-        // An exponent that no i32 holds is as good as endless.
-        Some((mantissa, exponent)) => {
-            let digits = exponent.trim_start_matches(['+', '-']);
-            if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-                return Err(not_a_number());
-            }
-            let endless = if exponent.starts_with('-') {
-                i32::MIN
-            } else {
-                i32::MAX
-            };
-            (mantissa, exponent.parse().unwrap_or(endless))
-        }
-        None => (unsigned, 0i32),
-    };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !is_digits(whole) || !is_digits(fraction) {
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
+    let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let is_number = !whole.is_empty() && !exponent.is_empty();
+    if !is_number || ![whole, fraction, exponent].into_iter().all(is_digits) {
         return Err(not_a_number());
     }
-    let digits = [whole, fraction].concat();
-    let significant = digits.trim_start_matches('0');
-    if significant.is_empty() {
+    of_number(text, precision, scale)
+}
+
+/// The unscaled value of a number that is written as JSON's are.
+#[inline]
+pub(crate) fn of_number(text: &str, precision: u8, scale: i8) -> Decoded<i128> {
+    let scale = u32::try_from(scale).unwrap_or(0);
+    match scaled(text, scale) {
+        Ok(unscaled) => within(unscaled, precision, scale),
+        Err(Misfit::Inexact) => Err(inexact(scale)),
+        Err(Misfit::TooLarge) => Err(too_wide(precision, scale)),
+    }
+}
+
+/// What keeps a number out of a decimal or an integer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Misfit {
+    /// It has more digits after the point than the scale.
+    Inexact,
+    /// It has more digits than there is room for.
+    TooLarge,
+}
+
+/// A JSON number taken apart: significant digits without zeros around them, times ten to the `exponent`.
+struct Parts<'t> {
+    negative: bool,
+    whole: &'t str,
+    fraction: &'t str,
+    leading: usize,
+    significant: usize,
+    exponent: i128,
+}
+
+impl<'t> Parts<'t> {
+    fn of(text: &'t str) -> Self {
+        let (negative, text) = match text.strip_prefix('-') {
+            Some(text) => (true, text),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = || whole.bytes().chain(fraction.bytes());
+        let count = whole.len() + fraction.len();
+        let leading = digits().take_while(|digit| *digit == b'0').count();
+        let trailing = match count - leading {
+            0 => 0,
+            _ => digits().rev().take_while(|digit| *digit == b'0').count(),
+        };
+        Self {
+            negative,
+            whole,
+            fraction,
+            leading,
+            significant: count - leading - trailing,
+            exponent: i128::from(saturating(exponent)) + wide(trailing) - wide(fraction.len()),
+        }
+    }
+}
+
+/// How many digits a number has before and after the point, zeros around it left out.
+pub(crate) fn digits(text: &str) -> (u32, u32) {
+    let parts = Parts::of(text);
+    if parts.significant == 0 {
+        return (0, 0);
+    }
+    let bounded = |count: i128| u32::try_from(count.max(0)).unwrap_or(u32::MAX);
+    (
+        bounded(wide(parts.significant) + parts.exponent),
+        bounded(-parts.exponent),
+    )
+}
+
+/// A JSON number times ten to the `scale`, exactly: never through a double, and at no cost for a large exponent.
+pub(crate) fn scaled(text: &str, scale: u32) -> Result<i128, Misfit> {
+    let parts = Parts::of(text);
+    if parts.significant == 0 {
         return Ok(0);
     }
-    // The digits, times ten to the power of `shift`, are the unscaled value.
-    let fraction_len = i64::try_from(fraction.len()).unwrap_or(i64::MAX);
-    let shift = i64::from(exponent) + i64::from(scale) - fraction_len;
-    let padded = if shift >= 0 {
-        let zeros = usize::try_from(shift).unwrap_or(usize::MAX);
-        if significant.len().saturating_add(zeros) > MAX_DIGITS {
-            return Err(too_wide(precision, scale));
-        }
-        format!("{significant}{}", "0".repeat(zeros))
-    } else {
-        let dropped = usize::try_from(shift.unsigned_abs()).unwrap_or(usize::MAX);
-        let kept = significant
-            .len()
-            .checked_sub(dropped)
-            .ok_or_else(|| inexact(scale))?;
-        let (kept, dropped) = significant.split_at(kept);
-        if !dropped.bytes().all(|byte| byte == b'0') || kept.is_empty() {
-            return Err(inexact(scale));
-        }
-        kept.to_owned()
+    let shift = parts.exponent + i128::from(scale);
+    if shift < 0 {
+        return Err(Misfit::Inexact);
+    }
+    // Ten to the 38th is the first power beyond every decimal, and below the end of an i128.
+    if wide(parts.significant) + shift > 38 {
+        return Err(Misfit::TooLarge);
+    }
+    let shift = u32::try_from(shift).map_err(|_| Misfit::TooLarge)?;
+    let digits = parts.whole.bytes().chain(parts.fraction.bytes());
+    let value = digits
+        .skip(parts.leading)
+        .take(parts.significant)
+        .fold(0i128, |value, digit| value * 10 + i128::from(digit - b'0'));
+    let value = value * 10i128.pow(shift);
+    Ok(if parts.negative { -value } else { value })
+}
+
+fn wide(count: usize) -> i128 {
+    i128::try_from(count).unwrap_or(i128::MAX / 4)
+}
+
+fn saturating(exponent: &str) -> i64 {
+    let (negative, digits) = match exponent.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, exponent.trim_start_matches('+')),
     };
-    let unsigned: i128 = padded.parse().map_err(|_| too_wide(precision, scale))?;
-    within(if negative { -unsigned } else { unsigned }, precision, scale)
+    let value = digits.bytes().fold(0i64, |value, digit| {
+        value.saturating_mul(10).saturating_add(i64::from(digit - b'0'))
+    });
+    if negative { -value } else { value }
+}
+
+/// Ten to the power of each precision.
+const LIMITS: [u128; MAX_DIGITS + 1] = {
+    let mut limits = [1; MAX_DIGITS + 1];
+    let mut precision = 1;
+    while precision < limits.len() {
+        limits[precision] = limits[precision - 1] * 10;
+        precision += 1;
+    }
+    limits
+};
+
+/// Whether a decimal of this precision holds the unscaled value.
+#[inline]
+pub(crate) fn fits(unscaled: i128, precision: u8) -> bool {
+    unscaled.unsigned_abs() < LIMITS[usize::from(precision).min(MAX_DIGITS)]
+}
+
+/// A big-endian two's complement number, if it is within 128 bits.
+pub(crate) fn twos_complement(bytes: &[u8]) -> Option<i128> {
+    let negative = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
+    let fill = if negative { 0xff } else { 0 };
+    let (sign, digits) = bytes.split_at(bytes.len().saturating_sub(16));
+    let mut wide = [fill; 16];
+    wide[16 - digits.len()..].copy_from_slice(digits);
+    let value = i128::from_be_bytes(wide);
+    (sign.iter().all(|byte| *byte == fill) && (value < 0) == negative).then_some(value)
 }
 
 fn within(unscaled: i128, precision: u8, scale: u32) -> Decoded<i128> {
-    let limit = 10u128.checked_pow(u32::from(precision)).unwrap_or(u128::MAX);
-    if unscaled.unsigned_abs() < limit {
+    if fits(unscaled, precision) {
         return Ok(unscaled);
     }
     Err(too_wide(precision, scale))
@@ -108,84 +199,4 @@ fn inexact(scale: u32) -> Box<Fault> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn check(text: &str, precision: u8, scale: i8, expected: Result<i128, &str>) {
-        let found = parse(text, precision, scale).map_err(|fault| fault.into_error());
-        let found = found.as_ref().map_err(|error| error.code().unwrap_or_default());
-        assert_eq!(found.copied(), expected, "{text}");
-    }
-
-    #[test]
-    fn numbers_are_taken_exactly_or_not_at_all() {
-        for (text, expected) in [
-            ("12.5", Ok(1_250)),
-            ("-0.05", Ok(-5)),
-            ("0", Ok(0)),
-            ("-0.000", Ok(0)),
-            ("0e999999999999", Ok(0)),
-            ("007.10", Ok(710)),
-            ("1.25e1", Ok(1_250)),
-            ("125E-2", Ok(125)),
-            ("1250e-1", Ok(12_500)),
-            ("9999999.99", Ok(999_999_999)),
-            ("10000000", Err("value.decimal_overflow")),
-            ("1e7", Err("value.decimal_overflow")),
-            ("1e999999999999", Err("value.decimal_overflow")),
-            ("0.005", Err("value.decimal_inexact")),
-            ("1e-999999999999", Err("value.decimal_inexact")),
-            ("123e-5", Err("value.decimal_inexact")),
-            ("", Err("value.not_a_number")),
-            ("-", Err("value.not_a_number")),
-            (".5", Err("value.not_a_number")),
-            ("1e", Err("value.not_a_number")),
-            ("1e5e5", Err("value.not_a_number")),
-            ("NaN", Err("value.not_a_number")),
-            ("1 ", Err("value.not_a_number")),
-        ] {
-            check(text, 9, 2, expected);
-        }
-        check("0.00000000000000000000000000000000000001", 38, 38, Ok(1));
-        check(&"9".repeat(38), 38, 0, Ok(10i128.pow(38) - 1));
-        check(&"9".repeat(39), 38, 0, Err("value.decimal_overflow"));
-    }
-
-    #[test]
-    fn scales_change_exactly_or_not_at_all() {
-        let code = |fault: Box<Fault>| fault.into_error().code().unwrap_or_default().to_owned();
-        for (unscaled, from, precision, to, expected) in [
-            (1_250, 2, 9, 4, Ok(125_000)),
-            (1_250, 2, 9, 1, Ok(125)),
-            (1_251, 2, 9, 1, Err("value.decimal_inexact")),
-            (0, 38, 9, 0, Ok(0)),
-            (99_999, 0, 5, 1, Err("value.decimal_overflow")),
-            (i128::MAX, 0, 38, 38, Err("value.decimal_overflow")),
-            (-7, 0, 3, 2, Ok(-700)),
-        ] {
-            assert_eq!(
-                rescale(unscaled, from, precision, to).map_err(code),
-                expected.map_err(str::to_owned),
-                "{unscaled}"
-            );
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_panics(text in "[-+0-9.eE]{0,50}|.{0,20}", precision in 1u8..=38, scale in 0i8..=38) {
-            let _ = parse(&text, precision, scale);
-        }
-
-        #[test]
-        fn what_a_decimal_prints_is_what_it_reads(unscaled in -10i128.pow(37)..10i128.pow(37), scale in 0u8..=38) {
-            let mut text = Vec::new();
-            crate::text::decimal(unscaled, u32::from(scale), &mut text);
-            let text = String::from_utf8(text).unwrap();
-            let scale = i8::try_from(scale).unwrap();
-            prop_assert_eq!(parse(&text, 38, scale).map_err(|fault| fault.into_error().to_string()), Ok(unscaled));
-        }
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@ use frazil_schema::TimestampUnit;
 
 use crate::fault::{Decoded, Fault};
 
-const MICROS_PER_DAY: i64 = 86_400_000_000;
+pub(crate) const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// 1990-01-01 and 2100-01-01: what a business event's timestamp most likely lies between, for hints only.
 const LIKELY_MICROS: std::ops::Range<i128> = 631_152_000_000_000..4_102_444_800_000_000;
 

@@ -1,5 +1,6 @@
 use frazil_schema::{JsonScalar, JsonShape};
 
+use crate::decimal;
 use crate::fault::Fault;
 
 mod calendar;
@@ -45,7 +46,7 @@ fn shape_scalar(node: Node<'_>, shape: &mut JsonShape) {
             shape.see_digits(whole, 0);
         }
         Node::Number(text) => {
-            let (whole, fraction) = number::digits(text);
+            let (whole, fraction) = decimal::digits(text);
             shape.see_digits(whole, fraction);
         }
         _ => {}

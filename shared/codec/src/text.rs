@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-const MICROS_PER_DAY: i64 = 86_400_000_000;
+use crate::instant::MICROS_PER_DAY;
 
 /// `2017-11-16`.
 pub(crate) fn date(days: i32, out: &mut Vec<u8>) {

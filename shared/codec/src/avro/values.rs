@@ -1,20 +1,14 @@
 use crate::builder::Bytes;
+use crate::decimal::twos_complement;
 use crate::fault::{Decoded, Fault};
-
-const MICROS_PER_DAY: i64 = 86_400_000_000;
+use crate::instant::MICROS_PER_DAY;
 
 /// A big-endian two's complement number below `limit` (ten to the precision).
 #[inline]
 pub(super) fn decimal(bytes: &[u8], limit: i128) -> Decoded<i128> {
-    let negative = bytes.first().is_some_and(|byte| *byte & 0x80 != 0);
-    let fill = if negative { 0xff } else { 0 };
-    let excess = bytes.len().saturating_sub(16);
-    let (sign, digits) = bytes.split_at(excess);
-    let mut wide = [fill; 16];
-    wide[16 - digits.len()..].copy_from_slice(digits);
-    let value = i128::from_be_bytes(wide);
-    let same_sign = sign.iter().all(|byte| *byte == fill) && (excess == 0 || (value < 0) == negative);
-    if same_sign && value.unsigned_abs() < limit.unsigned_abs() {
+    if let Some(value) = twos_complement(bytes)
+        && value.unsigned_abs() < limit.unsigned_abs()
+    {
         return Ok(value);
     }
     Err(Fault::new(

@@ -4,8 +4,9 @@ use std::io::Write;
 use frazil_schema::{Column, ColumnType};
 use iceberg::spec::PrimitiveType;
 
-use super::{Node, Tape, number, scalar};
+use super::{Node, Tape, scalar};
 use crate::builder::{Builder, Values};
+use crate::decimal;
 use crate::fault::{Decoded, Fault};
 
 /// Which columns the fields of an object go to.
@@ -249,10 +250,10 @@ impl ValuePlan {
 fn decimal(node: Node<'_>, precision: u32, scale: u32) -> Option<i128> {
     let value = match node {
         Node::Integer(value) => i128::from(value).checked_mul(10i128.checked_pow(scale)?)?,
-        Node::Number(text) => number::scaled(text, scale).ok()?,
+        Node::Number(text) => decimal::scaled(text, scale).ok()?,
         _ => return None,
     };
-    number::fits(value, u8::try_from(precision).unwrap_or(38)).then_some(value)
+    decimal::fits(value, u8::try_from(precision).unwrap_or(38)).then_some(value)
 }
 
 fn push_text(builder: &mut Builder, text: &[u8]) -> Decoded<()> {

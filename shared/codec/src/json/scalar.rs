@@ -4,13 +4,13 @@ use frazil_schema::{JsonType, TimestampUnit};
 
 use super::calendar;
 use super::cursor::{Cursor, Number};
-use super::number::{Misfit, double, fits, float, scaled, shortened, too_large, twos_complement};
+use super::number::{double, float, shortened, too_large};
 use crate::TimestampRange;
 use crate::builder::{Values, mismatch};
+use crate::decimal::{self, Misfit, scaled};
 use crate::fault::{Decoded, Fault};
-use crate::{decimal, text};
-
-const MICROS_PER_DAY: i64 = 86_400_000_000;
+use crate::instant::MICROS_PER_DAY;
+use crate::text;
 
 /// Decodes a value that is not null into a column whose type the settings may have changed.
 #[inline]
@@ -202,10 +202,7 @@ fn integer(cursor: &mut Cursor<'_>, depth: usize) -> Decoded<i64> {
 fn decimal(cursor: &mut Cursor<'_>, depth: usize, precision: u8, scale: i8) -> Decoded<i128> {
     match number(cursor, depth, "a number")? {
         (Number::Integer(value), _) => decimal::rescale(i128::from(value), 0, precision, scale),
-        (Number::Text(text), _) => match scaled(text, u32::try_from(scale).unwrap_or(0)) {
-            Ok(value) if fits(value, precision) => Ok(value),
-            _ => decimal::parse(text, precision, scale), // it knows what is wrong
-        },
+        (Number::Text(text), _) => decimal::of_number(text, precision, scale),
     }
 }
 
@@ -214,7 +211,7 @@ fn unscaled(text: &str, from: u32, precision: u8, scale: i8) -> Decoded<i128> {
     let bytes = base64_simd::STANDARD
         .decode_to_vec(text)
         .map_err(|_| bad_format("a number, nor a decimal in base64", text))?;
-    match twos_complement(&bytes) {
+    match decimal::twos_complement(&bytes) {
         Some(value) => decimal::rescale(value, from, precision, scale),
         None => decimal::rescale(i128::MAX, 0, precision, scale), // beyond every decimal as well
     }

@@ -4,9 +4,8 @@ use super::plan::Scalar;
 use super::wire::{Reader, Wire};
 use crate::builder::{Values, mismatch};
 use crate::fault::{Decoded, Fault};
+use crate::instant::MICROS_PER_DAY;
 use crate::{TimestampRange, decimal, text};
-
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// Reads one scalar and appends it to its column's values.
 #[inline]
@@ -320,18 +319,7 @@ pub(super) fn scaled_decimal(bytes: &[u8], scale: i64, values: &mut Values) -> D
             "the decimal has more than 38 digits, or a scale beyond 38",
         )
     };
-    let fill = if bytes.first().is_some_and(|byte| byte & 0x80 != 0) {
-        0xff
-    } else {
-        0
-    };
-    let (sign, digits) = bytes.split_at(bytes.len().saturating_sub(16));
-    let mut wide = [fill; 16];
-    wide[16 - digits.len()..].copy_from_slice(digits);
-    let mut unscaled = i128::from_be_bytes(wide);
-    if !sign.iter().all(|byte| *byte == fill) || (!sign.is_empty() && (unscaled < 0) != (fill == 0xff)) {
-        return Err(overflow());
-    }
+    let mut unscaled = decimal::twos_complement(bytes).ok_or_else(overflow)?;
     let scale = match u32::try_from(scale) {
         Ok(scale @ 0..=38) => scale,
         Ok(_) => return Err(overflow()),
@@ -343,7 +331,7 @@ pub(super) fn scaled_decimal(bytes: &[u8], scale: i64, values: &mut Values) -> D
             0
         }
     };
-    if unscaled.unsigned_abs() >= LIMITS[38] {
+    if !decimal::fits(unscaled, 38) {
         return Err(overflow());
     }
     match values {
@@ -356,9 +344,7 @@ pub(super) fn scaled_decimal(bytes: &[u8], scale: i64, values: &mut Values) -> D
             precision,
             scale: to,
         } => values.push(
-            if u32::try_from(*to) == Ok(scale)
-                && unscaled.unsigned_abs() < LIMITS[usize::from(*precision).min(38)]
-            {
+            if u32::try_from(*to) == Ok(scale) && decimal::fits(unscaled, *precision) {
                 unscaled // what the field's annotation promises, and nearly always is true
             } else {
                 decimal::rescale(unscaled, scale, *precision, *to)?
@@ -368,17 +354,6 @@ pub(super) fn scaled_decimal(bytes: &[u8], scale: i64, values: &mut Values) -> D
     }
     Ok(())
 }
-
-/// Ten to the power of each precision.
-const LIMITS: [u128; 39] = {
-    let mut limits = [1; 39];
-    let mut precision = 1;
-    while precision < limits.len() {
-        limits[precision] = limits[precision - 1] * 10;
-        precision += 1;
-    }
-    limits
-};
 
 /// Whether a repeated scalar may come packed, as one string of bytes.
 #[inline]

@@ -15,7 +15,7 @@ use crate::breaker::Breaker;
 use crate::design::mapping;
 use crate::encoding::{Encoding, Known, kept, known, prevailing};
 use crate::parts::PreparedRoute;
-use crate::report::{IngestReport, TopicOutcome, TopicReport};
+use crate::report::{IngestReport, TopicOutcome, TopicReport, size_of};
 use crate::route::{Routed, record_names};
 use crate::schemas::Schemas;
 
@@ -410,11 +410,6 @@ impl<'a> TopicEvent<'a> {
             failures: Vec::new(),
         }
     }
-}
-
-/// Bytes of key and value.
-pub(crate) fn size_of(record: &Record<'_>) -> u64 {
-    (record.key.map_or(0, <[u8]>::len) + record.value.map_or(0, <[u8]>::len)) as u64
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
 use frazil_core::{Epoch, Offset, SourceName, TableName, TopicName, TopicPartition};
+use frazil_kafka::Record;
+use frazil_table::Staged;
 use serde::Serialize;
 
 /// What became of an event.
@@ -83,6 +85,38 @@ pub struct Failure {
     pub offset: Offset,
     /// Why.
     pub reason: String,
+}
+
+impl TopicReport {
+    /// Adds what was staged for one table, of the records that it is the table of.
+    pub(crate) fn add<'r>(
+        &mut self,
+        table: TableName,
+        records: impl Iterator<Item = &'r Record<'r>>,
+        staged: &Staged,
+    ) {
+        let mut of_table = TableReport {
+            table,
+            records: 0,
+            bytes: 0,
+            rows: staged.rows,
+            dead_letters: staged.dead_letters,
+        };
+        for record in records {
+            of_table.records += 1;
+            of_table.bytes += size_of(record);
+        }
+        self.tables.push(of_table);
+        self.rows += staged.rows;
+        self.files += staged.files;
+        self.file_bytes += staged.bytes;
+        self.dead_letters += staged.dead_letters;
+    }
+}
+
+/// Bytes of key and value.
+pub(crate) fn size_of(record: &Record<'_>) -> u64 {
+    (record.key.map_or(0, <[u8]>::len) + record.value.map_or(0, <[u8]>::len)) as u64
 }
 
 impl IngestReport {

@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use frazil_codec::TargetTable;
 use frazil_config::Tables;
 use frazil_core::{Error, ErrorKind, Partition, Result, TopicPartition};
 use frazil_kafka::{Header, PartitionBatch, Record, SchemaMetadata, TimestampType};
@@ -10,7 +9,7 @@ use frazil_table::{LetterReader, LogName, ReadAgain};
 
 use crate::Ingest;
 use crate::claims::{KEY_SCHEMA_HEADER, VALUE_SCHEMA_HEADER};
-use crate::design::{kafka_columns, mapping};
+use crate::design::mapping;
 use crate::encoding::{Known, kept, known, prevailing};
 use crate::route::record_names;
 
@@ -54,14 +53,7 @@ impl LetterReader for Ingest {
                 continue;
             }
             let ready = self.ready(&settings, &state, &route.table, Some(&route)).await?;
-            let target = TargetTable {
-                schema: ready.table.metadata.current_schema(),
-                fields: &ready.ledger.fields,
-                kafka: &kafka_columns(&settings),
-                topic: &settings.topic,
-                epoch: log.epoch,
-            };
-            let rows = route.prepared.to_batch(&target)?;
+            let rows = ready.rows(&settings, log.epoch, &route.prepared)?;
             let letters = route.prepared.rows().map(|index| places[route.places[index]]);
             read.push(ReadAgain {
                 letters: letters.collect(),

@@ -4,31 +4,32 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use frazil_codec::TargetTable;
+use arrow_array::RecordBatch;
+use frazil_codec::{Prepared, TargetTable};
 use frazil_config::{OnError, Tables, TopicSettings};
-use frazil_core::{Error, ErrorKind, Offset, Partition, Result, TableName, TopicPartition};
+use frazil_core::{Epoch, Error, ErrorKind, Offset, Partition, Result, TableName, TopicPartition};
 use frazil_kafka::Record;
 use frazil_schema::{Column, FieldMap};
 use frazil_table::dead_letters::DeadLetter;
 use frazil_table::plan::SuspendCause;
 use frazil_table::properties;
 use frazil_table::{
-    Cause, Ensured, FileSettings, Ledger, LoadedTable, StageRequest, TopicState, WantedColumns, ensure_table,
-    stage,
+    Cause, Claim, Ensured, FileSettings, Ledger, LoadedTable, StageRequest, Staged, TopicState,
+    WantedColumns, ensure_table, stage,
 };
 use iceberg::spec::Schema;
 
 use crate::Ingest;
 use crate::claims::{claims, dead_letter};
 use crate::design::{check_frozen, check_owner, kafka_columns, table_design};
-use crate::handler::{Delivery, Stop, TopicEvent, size_of};
+use crate::handler::{Delivery, Stop, TopicEvent};
 use crate::parts::PreparedRoute;
-use crate::report::{Failure, TableReport, TopicOutcome, TopicReport};
+use crate::report::{Failure, TopicOutcome, TopicReport};
 
 /// A table that has a place for what goes into it.
 pub(crate) struct Ready {
-    pub(crate) table: LoadedTable,
-    pub(crate) ledger: Ledger,
+    table: LoadedTable,
+    ledger: Ledger,
     changed: bool,
 }
 
@@ -154,32 +155,30 @@ impl Ingest {
                 reason: stop.reason.clone(),
             })
             .collect();
+        let claims = claims(&topic.batches, &offsets, dead, skipped)?;
+        if claims.is_empty() {
+            return Ok(report);
+        }
         for (table, route) in &ready {
             // What cannot be read has one home.
             let is_home = table.table.name == settings.table;
-            let (dead, skipped, letters) = if is_home {
-                (dead, skipped, std::mem::take(&mut letters))
-            } else {
-                (&nothing, &nothing, Vec::new())
-            };
-            let claims = claims(&topic.batches, &offsets, dead, skipped)?;
-            if !claims.is_empty() {
-                self.stage_table(topic, table, *route, claims, letters, &mut report)
-                    .await?;
-            }
-            if let Some(staged) = report
-                .tables
-                .last_mut()
-                .filter(|staged| staged.table == table.table.name)
-            {
-                let decoded = route.map_or(&[][..], |route| route.places).iter();
-                let decoded = decoded.filter(|place| !unreadable.contains_key(place));
-                let of_home = unreadable.keys().filter(|_| is_home);
-                for place in decoded.chain(of_home) {
-                    staged.records += 1;
-                    staged.bytes += size_of(records[*place].1);
+            let mut claims = claims.clone();
+            if !is_home {
+                for claim in &mut claims {
+                    (claim.dead_letters, claim.skipped) = (0, 0);
                 }
             }
+            let letters = if is_home {
+                std::mem::take(&mut letters)
+            } else {
+                Vec::new()
+            };
+            let staged = self.stage_table(topic, table, *route, claims, letters).await?;
+            let decoded = route.map_or(&[][..], |route| route.places).iter();
+            let decoded = decoded.filter(|place| !unreadable.contains_key(place));
+            let of_home = unreadable.keys().filter(|_| is_home);
+            let records = decoded.chain(of_home).map(|place| records[*place].1);
+            report.add(table.table.name.clone(), records, &staged);
         }
         Ok(report)
     }
@@ -189,20 +188,14 @@ impl Ingest {
         topic: &TopicEvent<'_>,
         ready: &Ready,
         route: Option<&PreparedRoute<'_>>,
-        claims: Vec<frazil_table::Claim>,
+        claims: Vec<Claim>,
         dead_letters: Vec<DeadLetter>,
-        report: &mut TopicReport,
-    ) -> Result<()> {
+    ) -> Result<Staged> {
         let settings = &topic.settings;
-        let target = TargetTable {
-            schema: ready.table.metadata.current_schema(),
-            fields: &ready.ledger.fields,
-            kafka: &kafka_columns(settings),
-            topic: &settings.topic,
-            epoch: topic.state.epoch,
-        };
         let rows = match route {
-            Some(route) if route.prepared.rows().len() > 0 => Some(route.prepared.to_batch(&target)?),
+            Some(route) if route.prepared.rows().len() > 0 => {
+                Some(ready.rows(settings, topic.state.epoch, &route.prepared)?)
+            }
             _ => None,
         };
         let request = StageRequest {
@@ -219,19 +212,25 @@ impl Ingest {
             },
             files: FileSettings::default(),
         };
-        let staged = stage(&self.warehouse, request).await?;
-        report.tables.push(TableReport {
-            table: ready.table.name.clone(),
-            records: 0,
-            bytes: 0,
-            rows: staged.rows,
-            dead_letters: staged.dead_letters,
-        });
-        report.rows += staged.rows;
-        report.files += staged.files;
-        report.file_bytes += staged.bytes;
-        report.dead_letters += staged.dead_letters;
-        Ok(())
+        stage(&self.warehouse, request).await
+    }
+}
+
+impl Ready {
+    /// Decoded records as rows of the table.
+    pub(crate) fn rows(
+        &self,
+        settings: &TopicSettings,
+        epoch: Epoch,
+        prepared: &Prepared<'_>,
+    ) -> Result<RecordBatch> {
+        prepared.to_batch(&TargetTable {
+            schema: self.table.metadata.current_schema(),
+            fields: &self.ledger.fields,
+            kafka: &kafka_columns(settings),
+            topic: &settings.topic,
+            epoch,
+        })
     }
 }
 

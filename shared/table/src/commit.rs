@@ -21,7 +21,7 @@ use crate::sabotage::{self, Break};
 use crate::snapshot::{FilesBySpec, SnapshotRetention, WrittenManifests, spec_of, stage_append};
 use crate::topic_state::Cause;
 use crate::trim::{FileContext, schema_of};
-use crate::warehouse::{Warehouse, iceberg_error};
+use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
 
 mod change;
 mod history;
@@ -395,6 +395,7 @@ impl Round<'_> {
         };
         let metadata = &known.table.metadata;
         let kafka = KafkaFields::of(&known.ledger.fields)?;
+        let mut letters_table: Option<LoadedTable> = None;
         for take in &plan.take {
             let descriptor = known.descriptor(take.id).ok_or_else(|| {
                 Error::new(
@@ -425,17 +426,14 @@ impl Round<'_> {
                     .extend(files);
             }
             if let Some(letters) = &descriptor.dead_letters {
-                let table = dead_letters::ensure(self.warehouse, &letters.table).await?;
+                let table = match &mut letters_table {
+                    Some(table) if table.name == letters.table => table,
+                    table => table.insert(dead_letters::ensure(self.warehouse, &letters.table).await?),
+                };
                 let schema = dead_letters::schema();
                 let spec = spec_of(&table.metadata, 0)?;
-                let rows = FileContext {
-                    warehouse: self.warehouse,
-                    schema: &schema,
-                    spec: &spec,
-                    partition_field: dead_letters::field_ids::PARTITION,
-                    offset_field: dead_letters::field_ids::OFFSET,
-                    location: table.metadata.location(),
-                };
+                let location = table.metadata.location();
+                let rows = FileContext::of_dead_letters(self.warehouse, &schema, &spec, location);
                 staging.letters.extend(
                     rows.accepted_files(descriptor, &letters.files, &take.accepted)
                         .await?,

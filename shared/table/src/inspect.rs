@@ -5,7 +5,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{Array, RecordBatch};
 use frazil_core::{Error, ErrorKind, Offset, OffsetRange, Partition, Result};
 use frazil_schema::{FieldMap, FieldPath};
-use iceberg::spec::{DataContentType, DataFile, ManifestContentType, PrimitiveLiteral};
+use iceberg::spec::{DataFile, PrimitiveLiteral};
 
 use crate::dead_letters;
 use crate::descriptor::{Descriptor, StagedFile};
@@ -13,10 +13,12 @@ use crate::layout::LogName;
 use crate::ledger::Ledger;
 use crate::outbox;
 use crate::plan::{Finding, Inspect};
-use crate::rows::{Comparison, RowIdentity, compare_rows, data_file_from_json, filter_rows, read_data_file};
-use crate::snapshot::{read_manifest_list, spec_of};
+use crate::rows::{
+    Comparison, RowIdentity, column_index, compare_rows, data_file_from_json, filter_rows, read_data_file,
+};
+use crate::snapshot::{live_files, spec_of};
 use crate::trim::{FileContext, schema_of};
-use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
+use crate::warehouse::{LoadedTable, Warehouse};
 
 /// Field ids of the Kafka columns that say which record a row is.
 #[derive(Debug, Clone, Copy)]
@@ -94,14 +96,7 @@ pub(crate) async fn inspect(
         Some(letters) => spec_of(&letters.metadata, 0)?,
         None => return Ok(finding),
     };
-    let letters = FileContext {
-        warehouse,
-        schema: &letters_schema,
-        spec: &letters_spec,
-        partition_field: dead_letters::field_ids::PARTITION,
-        offset_field: dead_letters::field_ids::OFFSET,
-        location: "",
-    };
+    let letters = FileContext::of_dead_letters(warehouse, &letters_schema, &letters_spec, "");
     let columns = dead_letters::field_ids::RECORD;
     let staged = match &descriptor.dead_letters {
         Some(staged) => read_staged(&letters, &staged.files, question, Some(&columns)).await?,
@@ -241,30 +236,12 @@ pub(crate) async fn files_within(
     offset_field: i32,
     question: Inspect,
 ) -> Result<Vec<DataFile>> {
-    let file_io = warehouse.file_io();
-    let Some(snapshot) = table.metadata.current_snapshot() else {
-        return Ok(Vec::new());
+    let partition = i64::from(question.partition.0);
+    let (first, last) = (question.range.first().0, question.range.last().0);
+    let wanted = |file: &DataFile| {
+        admits(file, partition_field, partition, partition) && admits(file, offset_field, first, last)
     };
-    let mut found = Vec::new();
-    for manifest in read_manifest_list(warehouse, &table.metadata, snapshot).await? {
-        if manifest.content != ManifestContentType::Data {
-            continue;
-        }
-        let loaded = manifest.load_manifest(&file_io).await;
-        let loaded = loaded.map_err(|e| iceberg_error("read a manifest", e))?;
-        for entry in loaded.entries().iter().filter(|entry| entry.is_alive()) {
-            let file = entry.data_file();
-            let wanted = i64::from(question.partition.0);
-            let (first, last) = (question.range.first().0, question.range.last().0);
-            if file.content_type() == DataContentType::Data
-                && admits(file, partition_field, wanted, wanted)
-                && admits(file, offset_field, first, last)
-            {
-                found.push(file.clone());
-            }
-        }
-    }
-    Ok(found)
+    live_files(warehouse, table, wanted).await
 }
 
 /// Whether a file's bounds admit values of `[first, last]` in a column. Without bounds they admit everything.
@@ -302,9 +279,9 @@ pub(crate) fn of_log(
 ) -> Result<Vec<RecordBatch>> {
     let mut kept = Vec::with_capacity(batches.len());
     for batch in batches {
-        let source = source_field.and_then(|field| column(&batch, field));
-        let topic = topic_field.and_then(|field| column(&batch, field));
-        let epoch = epoch_field.and_then(|field| column(&batch, field));
+        let source = source_field.and_then(|field| column_index(&batch, field));
+        let topic = topic_field.and_then(|field| column_index(&batch, field));
+        let epoch = epoch_field.and_then(|field| column_index(&batch, field));
         let matches = |row: usize| {
             let text = |column: Option<usize>, wanted: &str| {
                 column.is_none_or(|at| {
@@ -338,18 +315,11 @@ pub(crate) fn of_log(
     Ok(kept)
 }
 
-fn column(batch: &RecordBatch, field: i32) -> Option<usize> {
-    let wanted = field.to_string();
-    let key = parquet::arrow::PARQUET_FIELD_ID_META_KEY;
-    batch
-        .schema_ref()
-        .fields()
-        .iter()
-        .position(|candidate| candidate.metadata().get(key) == Some(&wanted))
-}
-
 fn project(batch: &RecordBatch, fields: &[i32]) -> Result<RecordBatch> {
-    let columns: Vec<usize> = fields.iter().filter_map(|field| column(batch, *field)).collect();
+    let columns: Vec<usize> = fields
+        .iter()
+        .filter_map(|field| column_index(batch, *field))
+        .collect();
     batch
         .project(&columns)
         .map_err(|e| Error::new(ErrorKind::Internal, "pick columns", e.to_string()).with_source(e))
@@ -358,7 +328,7 @@ fn project(batch: &RecordBatch, fields: &[i32]) -> Result<RecordBatch> {
 fn offsets(batches: &[RecordBatch], field: i32) -> Result<Vec<Offset>> {
     let mut found = Vec::new();
     for batch in batches {
-        let Some(at) = column(batch, field) else {
+        let Some(at) = column_index(batch, field) else {
             return Err(Error::new(
                 ErrorKind::Internal,
                 "read offsets",

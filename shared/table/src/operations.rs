@@ -19,7 +19,7 @@ pub use parked::{
     DrainReport, EventSink, MAX_EVENT_BYTES, PARKED_FORMAT, ParkedEvent, Stopped, drain_parked, drain_topic,
     park,
 };
+pub(crate) use retry::read_letters;
 pub use retry::{LetterReader, MAX_RETRIED, ReadAgain, RetryReport, retry_dead_letters};
-pub(crate) use retry::{live_files, read_letters};
 pub use shelves::{quarantine_descriptor, release_descriptor};
 pub use undrop::{Undropped, undrop};

@@ -9,11 +9,11 @@ use uuid::Uuid;
 use crate::commit::moved;
 use crate::dead_letters;
 use crate::ledger::{Ledger, OutboxEntry};
-use crate::metadata::{commit_time, rebuild, write_metadata};
+use crate::metadata::commit_time;
 use crate::properties;
 use crate::rows::{data_file_from_json, data_file_to_json};
-use crate::snapshot::{FilesBySpec, SnapshotRetention, WrittenManifests, held_files, stage_append};
-use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
+use crate::snapshot::{FilesBySpec, WrittenManifests, held_files, name_snapshot, stage_append};
+use crate::warehouse::{LoadedTable, Warehouse};
 
 /// The largest list of dead-letter files that is read.
 const MAX_LIST_BYTES: u64 = 64 * 1024 * 1024;
@@ -256,16 +256,10 @@ async fn add(warehouse: &Warehouse, table: &LoadedTable, due: &[&OutboxEntry], t
         &mut written,
     )
     .await?;
-    let failed = |error| iceberg_error("deliver dead letters", error);
     let taken = serde_json::to_string(taken)
         .map_err(|e| Error::new(ErrorKind::Internal, "deliver dead letters", e.to_string()).with_source(e))?;
-    let expired = SnapshotRetention::default().expired(&table.metadata, now);
-    let builder = rebuild(table)
-        .set_properties([(properties::TAKEN_OUTBOX.to_owned(), taken)].into())
-        .and_then(|builder| builder.set_branch_snapshot(staged.snapshot, iceberg::spec::MAIN_BRANCH))
-        .map_err(failed)?
-        .remove_snapshots(&expired);
-    let (location, metadata) = write_metadata(warehouse, builder, Some(table), now).await?;
+    let properties = [(properties::TAKEN_OUTBOX.to_owned(), taken)].into();
+    let (location, metadata) = name_snapshot(warehouse, table, staged, properties, now).await?;
     warehouse
         .catalog
         .swap(&table.name, &table.pointer, &location, &metadata)

@@ -10,6 +10,7 @@ use iceberg::spec::{
 };
 
 use crate::file_io::MAX_WHOLE_FILE_BYTES;
+use crate::metadata::{rebuild, write_metadata};
 use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
 
 /// Manifests below this size are merged as they pile up; larger ones are left alone.
@@ -199,21 +200,56 @@ fn lineage(entry: &ManifestEntry) -> Result<(i64, i64)> {
     })
 }
 
-/// Paths of all data files in the table's current snapshot. O(files in the table): a person asks, rarely.
-pub(crate) async fn held_files(warehouse: &Warehouse, table: &LoadedTable) -> Result<HashSet<String>> {
+/// The data files of a table's current snapshot that are wanted. O(manifests): for what is rare.
+pub(crate) async fn live_files(
+    warehouse: &Warehouse,
+    table: &LoadedTable,
+    wanted: impl Fn(&DataFile) -> bool,
+) -> Result<Vec<DataFile>> {
     let file_io = warehouse.file_io();
-    let mut held = HashSet::new();
+    let mut found = Vec::new();
     let Some(snapshot) = table.metadata.current_snapshot() else {
-        return Ok(held);
+        return Ok(found);
     };
     for manifest in read_manifest_list(warehouse, &table.metadata, snapshot).await? {
+        if manifest.content != ManifestContentType::Data {
+            continue;
+        }
         let loaded = manifest.load_manifest(&file_io).await;
         let loaded = loaded.map_err(|e| iceberg_error("read a manifest", e))?;
         let alive = loaded.entries().iter().filter(|entry| entry.is_alive());
         let data = alive.filter(|entry| entry.content_type() == DataContentType::Data);
-        held.extend(data.map(|entry| entry.file_path().to_owned()));
+        found.extend(
+            data.map(|entry| entry.data_file())
+                .filter(|file| wanted(file))
+                .cloned(),
+        );
     }
-    Ok(held)
+    Ok(found)
+}
+
+/// Paths of all data files in a table's current snapshot.
+pub(crate) async fn held_files(warehouse: &Warehouse, table: &LoadedTable) -> Result<HashSet<String>> {
+    let files = live_files(warehouse, table, |_| true).await?;
+    Ok(files.iter().map(|file| file.file_path().to_owned()).collect())
+}
+
+/// Writes the metadata in which a staged snapshot is the current one, with these properties. What is beyond the default
+/// retention leaves with it.
+pub(crate) async fn name_snapshot(
+    warehouse: &Warehouse,
+    table: &LoadedTable,
+    staged: StagedSnapshot,
+    properties: HashMap<String, String>,
+    now: TimestampMs,
+) -> Result<(String, TableMetadata)> {
+    let expired = SnapshotRetention::default().expired(&table.metadata, now);
+    let builder = rebuild(table)
+        .set_properties(properties)
+        .and_then(|builder| builder.set_branch_snapshot(staged.snapshot, MAIN_BRANCH))
+        .map_err(|error| iceberg_error("build the table's metadata", error))?
+        .remove_snapshots(&expired);
+    write_metadata(warehouse, builder, Some(table), now).await
 }
 
 /// The manifests of a snapshot.

@@ -17,7 +17,7 @@ use crate::descriptor::{Claim, DESCRIPTOR_FORMAT, Descriptor, StagedDeadLetters,
 use crate::inspect::KafkaFields;
 use crate::layout::{LogName, Shelf};
 use crate::ledger::Ledger;
-use crate::rows::{FileSettings, data_file_to_json, split_by_partition, write_data_file};
+use crate::rows::{FileSettings, column_by_id, data_file_to_json, split_by_partition, write_data_file};
 use crate::warehouse::{LoadedTable, Warehouse};
 
 /// What an invocation has for one table.
@@ -199,15 +199,8 @@ impl FileWriter<'_> {
 }
 
 fn rows_per_kafka_partition(rows: &RecordBatch, field: i32) -> Result<BTreeMap<Partition, u64>> {
-    let wanted = field.to_string();
-    let key = parquet::arrow::PARQUET_FIELD_ID_META_KEY;
-    let schema = rows.schema_ref();
-    let at = schema
-        .fields()
-        .iter()
-        .position(|candidate| candidate.metadata().get(key) == Some(&wanted));
-    let column = at
-        .and_then(|at| rows.column(at).as_primitive_opt::<Int32Type>().cloned())
+    let column = column_by_id(rows, field)
+        .and_then(|column| column.as_primitive_opt::<Int32Type>())
         .ok_or_else(|| {
             Error::new(
                 ErrorKind::Internal,

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use frazil_core::{Error, ErrorKind, IntervalSet, Offset, Partition, Result};
 use iceberg::spec::{DataFile, PartitionSpec, SchemaRef};
 
+use crate::dead_letters;
 use crate::descriptor::{Descriptor, StagedFile};
-use crate::rows::{
-    FileSettings, MAX_FILE_BYTES, data_file_from_json, filter_rows, read_data_file, write_data_file,
-};
+use crate::rows::{FileSettings, data_file_from_json, filter_rows, read_data_file, write_data_file};
 use crate::warehouse::Warehouse;
 
 /// How to read the files of a descriptor, and where to put what is cut from them.
@@ -23,7 +22,24 @@ pub(crate) struct FileContext<'a> {
     pub(crate) location: &'a str,
 }
 
-impl FileContext<'_> {
+impl<'a> FileContext<'a> {
+    /// Of a dead-letter table, whose schema and spec never change: see [`dead_letters`].
+    pub(crate) fn of_dead_letters(
+        warehouse: &'a Warehouse,
+        schema: &'a SchemaRef,
+        spec: &'a PartitionSpec,
+        location: &'a str,
+    ) -> Self {
+        Self {
+            warehouse,
+            schema,
+            spec,
+            partition_field: dead_letters::field_ids::PARTITION,
+            offset_field: dead_letters::field_ids::OFFSET,
+            location,
+        }
+    }
+
     /// The manifest entries of the accepted part of a descriptor's files. A file of which everything is accepted is
     /// used as it is; of another, the accepted rows are written to a file of their own. O(bytes of the files cut).
     pub(crate) async fn accepted_files(
@@ -102,16 +118,8 @@ impl FileContext<'_> {
 
     /// A data file's bytes.
     pub(crate) async fn bytes(&self, file: &DataFile) -> Result<bytes::Bytes> {
-        let found = self
-            .warehouse
-            .storage
-            .get(file.file_path(), MAX_FILE_BYTES as u64)
-            .await?;
-        found.ok_or_else(|| {
-            Error::new(ErrorKind::Internal, "read a data file", "the file is missing")
-                .with_context("file", file.file_path())
-                .with_hint("restore the file, or quarantine the descriptor that names it")
-        })
+        let way_out = "restore the file, or quarantine the descriptor that names it";
+        self.warehouse.data_file(file.file_path(), way_out).await
     }
 }
 

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use bytes::Bytes;
 use frazil_core::{Environment, Error, ErrorKind, Result, TableName};
 use iceberg::io::FileIO;
 use iceberg::spec::{FormatVersion, TableMetadata, TableMetadataRef};
@@ -9,6 +10,7 @@ use crate::file_io::{file_io, storage_error};
 use crate::layout::Layout;
 use crate::ledger::{Ledger, MAX_LEDGER_BYTES};
 use crate::properties;
+use crate::rows::MAX_FILE_BYTES;
 use crate::state::StateStore;
 use crate::storage::ObjectStorage;
 
@@ -85,6 +87,16 @@ impl Warehouse {
             )
             .with_context("table", name)
             .with_hint("`frazil tables` lists what there is")
+        })
+    }
+
+    /// A data file's bytes; `way_out` is what to do when it is missing.
+    pub(crate) async fn data_file(&self, path: &str, way_out: &'static str) -> Result<Bytes> {
+        let bytes = self.storage.get(path, MAX_FILE_BYTES as u64).await?;
+        bytes.ok_or_else(|| {
+            Error::new(ErrorKind::Internal, "read a data file", "the file is missing")
+                .with_context("file", path)
+                .with_hint(way_out)
         })
     }
 

@@ -4,8 +4,9 @@ use frazil_core::{Result, TableName};
 
 use crate::dead_letters::DeadLetter;
 use crate::layout::LogName;
-use crate::operations::{live_files, read_letters};
+use crate::operations::read_letters;
 use crate::outbox;
+use crate::snapshot::live_files;
 use crate::warehouse::Warehouse;
 
 /// A table's dead letters.
@@ -35,7 +36,7 @@ pub async fn dead_letters_of(
     let Some(letters) = warehouse.load(&letters_name).await? else {
         return Ok(found);
     };
-    for file in live_files(warehouse, &letters).await? {
+    for file in live_files(warehouse, &letters, |_| true).await? {
         for (source, topic, epoch, letter) in read_letters(warehouse, &file).await? {
             if !wanted(&letter) {
                 continue;

@@ -17,7 +17,9 @@ use crate::descriptor::{Descriptor, StagedDeadLetters, StagedFile};
 use crate::inspect::KafkaFields;
 use crate::layout::Shelf;
 use crate::ledger::{Ledger, Settled};
-use crate::rows::{FileSettings, data_file_to_json, filter_rows, read_data_file, write_data_file};
+use crate::rows::{
+    FileSettings, column_index, data_file_to_json, filter_rows, read_data_file, write_data_file,
+};
 use crate::snapshot::spec_of;
 use crate::trim::{FileContext, schema_of};
 use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
@@ -102,14 +104,8 @@ impl Restage<'_> {
         let table = dead_letters::ensure(self.warehouse, &letters.table).await?;
         let schema = dead_letters::schema();
         let spec = spec_of(&table.metadata, 0)?;
-        let rows = FileContext {
-            warehouse: self.warehouse,
-            schema: &schema,
-            spec: &spec,
-            partition_field: dead_letters::field_ids::PARTITION,
-            offset_field: dead_letters::field_ids::OFFSET,
-            location: table.metadata.location(),
-        };
+        let location = table.metadata.location();
+        let rows = FileContext::of_dead_letters(self.warehouse, &schema, &spec, location);
         let files = self
             .files(
                 &rows,
@@ -214,21 +210,14 @@ fn restaged_id(id: Uuid, epoch: Epoch) -> Uuid {
 }
 
 fn with_epoch(batch: &RecordBatch, field: i32, epoch: Epoch) -> Result<RecordBatch> {
-    let wanted = field.to_string();
-    let key = parquet::arrow::PARQUET_FIELD_ID_META_KEY;
-    let schema = batch.schema();
-    let at = schema
-        .fields()
-        .iter()
-        .position(|candidate| candidate.metadata().get(key) == Some(&wanted));
     let defect = |message: &str| Error::new(ErrorKind::Internal, "rewrite the epoch of rows", message);
-    let at = at.ok_or_else(|| defect("they have no column for it"))?;
+    let at = column_index(batch, field).ok_or_else(|| defect("they have no column for it"))?;
     if batch.column(at).as_primitive_opt::<Int32Type>().is_none() {
         return Err(defect("its column is not an int"));
     }
     let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
     columns[at] = Arc::new(Int32Array::from_value(epoch.0, batch.num_rows()));
-    RecordBatch::try_new(schema, columns).map_err(|e| defect(&e.to_string()).with_source(e))
+    RecordBatch::try_new(batch.schema(), columns).map_err(|e| defect(&e.to_string()).with_source(e))
 }
 
 /// The partition of the rewritten rows: that of the file, but where the table is partitioned by the epoch.

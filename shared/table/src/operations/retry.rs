@@ -5,7 +5,7 @@ use arrow_array::RecordBatch;
 use async_trait::async_trait;
 use bytes::Bytes;
 use frazil_core::{Epoch, Error, ErrorKind, IntervalSet, Offset, OffsetRange, Partition, Result, TableName};
-use iceberg::spec::{DataFile, MAIN_BRANCH};
+use iceberg::spec::DataFile;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -14,18 +14,17 @@ use crate::dead_letters::{self, DeadLetter};
 use crate::inspect::{KafkaFields, files_within};
 use crate::layout::LogName;
 use crate::ledger::{Ledger, RetryEntry};
-use crate::metadata::{commit_time, rebuild, write_metadata};
+use crate::metadata::commit_time;
 use crate::outbox::{self, new_snapshot_id};
 use crate::plan::Inspect;
 use crate::properties;
-use crate::rows::{FileSettings, MAX_FILE_BYTES, filter_rows, read_data_file};
-use crate::snapshot::{FilesBySpec, SnapshotRetention, WrittenManifests, stage_append};
+use crate::rows::{FileSettings, filter_rows, read_data_file};
+use crate::snapshot::{FilesBySpec, WrittenManifests, live_files, name_snapshot, stage_append};
 use crate::stage::FileWriter;
-use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
+use crate::warehouse::{LoadedTable, Warehouse};
 
 mod letters;
 
-pub(crate) use letters::live_files;
 use letters::remove_letters;
 
 /// How often one swap is tried before the next retry takes over.
@@ -115,7 +114,7 @@ pub async fn retry_dead_letters(
     };
     let mut job: BTreeMap<LogName, Vec<DeadLetter>> = BTreeMap::new();
     let (mut count, mut bytes) = (0, 0);
-    for file in live_files(warehouse, &letters).await? {
+    for file in live_files(warehouse, &letters, |_| true).await? {
         for (source, topic, epoch, letter) in read_letters(warehouse, &file).await? {
             if !wanted(&letter) {
                 continue;
@@ -144,22 +143,13 @@ pub(crate) async fn read_letters(
     file: &DataFile,
 ) -> Result<Vec<(frazil_core::SourceName, frazil_core::TopicName, Epoch, DeadLetter)>> {
     let mut letters = Vec::new();
-    for batch in read_data_file(bytes_of(warehouse, file).await?, None)? {
+    for batch in read_data_file(
+        warehouse.data_file(file.file_path(), "restore the file").await?,
+        None,
+    )? {
         letters.extend(dead_letters::from_batch(&batch)?);
     }
     Ok(letters)
-}
-
-async fn bytes_of(warehouse: &Warehouse, file: &DataFile) -> Result<Bytes> {
-    let bytes = warehouse
-        .storage
-        .get(file.file_path(), MAX_FILE_BYTES as u64)
-        .await?;
-    bytes.ok_or_else(|| {
-        Error::new(ErrorKind::Internal, "read a data file", "the file is missing")
-            .with_context("file", file.file_path())
-            .with_hint("restore the file")
-    })
 }
 
 /// Takes the dead letters of recorded jobs away and forgets the jobs. Says how many were taken away.
@@ -367,7 +357,12 @@ impl Retry<'_> {
                     fields.topic,
                 ];
                 let columns: Vec<i32> = columns.into_iter().flatten().collect();
-                let batches = read_data_file(bytes_of(self.warehouse, &file).await?, Some(&columns))?;
+                let batches = read_data_file(
+                    self.warehouse
+                        .data_file(file.file_path(), "restore the file")
+                        .await?,
+                    Some(&columns),
+                )?;
                 let batches = crate::inspect::of_log(batches, log, None, fields.topic, Some(fields.epoch))?;
                 for batch in batches {
                     held.extend(crate::rows::positions(&batch, partition_field, offset_field)?);
@@ -419,13 +414,7 @@ impl Retry<'_> {
         ]);
         let mut written = WrittenManifests::default();
         let staged = stage_append(warehouse, table, snapshot_id, files, summary, now, &mut written).await?;
-        let expired = SnapshotRetention::default().expired(&table.metadata, now);
-        let builder = rebuild(table)
-            .set_properties(named)
-            .and_then(|builder| builder.set_branch_snapshot(staged.snapshot, MAIN_BRANCH))
-            .map_err(|error| iceberg_error("retry dead letters", error))?
-            .remove_snapshots(&expired);
-        let (location, metadata) = write_metadata(warehouse, builder, Some(table), now).await?;
+        let (location, metadata) = name_snapshot(warehouse, table, staged, named, now).await?;
         let swapped = warehouse
             .catalog
             .swap(&table.name, &table.pointer, &location, &metadata)

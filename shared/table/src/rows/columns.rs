@@ -16,18 +16,19 @@ use super::{caused, defect};
 const WRITE: &str = "write a data file";
 
 /// The Iceberg field id that an Arrow field carries.
-pub(super) fn field_id(field: &Field) -> Option<i32> {
+pub(crate) fn field_id(field: &Field) -> Option<i32> {
     field.metadata().get(PARQUET_FIELD_ID_META_KEY)?.parse().ok()
+}
+
+/// The index of the top-level column with this field id.
+pub(crate) fn column_index(batch: &RecordBatch, id: i32) -> Option<usize> {
+    let fields = batch.schema_ref().fields();
+    fields.iter().position(|field| field_id(field) == Some(id))
 }
 
 /// The top-level column with this field id.
 pub(crate) fn column_by_id(batch: &RecordBatch, id: i32) -> Option<&ArrayRef> {
-    let index = batch
-        .schema_ref()
-        .fields()
-        .iter()
-        .position(|field| field_id(field) == Some(id))?;
-    Some(batch.column(index))
+    Some(batch.column(column_index(batch, id)?))
 }
 
 /// Every column with a field id outside lists and maps, also inside structs. A value under a null struct

@@ -14,7 +14,7 @@ mod read;
 mod settings;
 mod split;
 
-pub(crate) use columns::column_by_id;
+pub(crate) use columns::{column_by_id, column_index, field_id};
 pub use compare::{Comparison, RowIdentity, compare_rows};
 pub use encode::{EncodedFile, write_data_file};
 pub use json::{data_file_from_json, data_file_to_json};

@@ -6,9 +6,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, RecordBatch, StructArray, new_null_array};
 use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef as ArrowSchemaRef};
 use frazil_core::Result;
-use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 use super::arrow_failed;
+use crate::rows::field_id;
 
 /// The rows in another schema: columns are found by field id at every level, what the file does not have is null, and
 /// what was widened since is converted.
@@ -27,11 +27,8 @@ pub(super) fn in_schema(rows: &RecordBatch, schema: &ArrowSchemaRef) -> Result<R
 
 /// The field with the id of `wanted`, and its values.
 fn find<'a>(wanted: &Field, fields: &Fields, columns: &'a [ArrayRef]) -> Option<(FieldRef, &'a ArrayRef)> {
-    let id = |field: &Field| field.metadata().get(PARQUET_FIELD_ID_META_KEY).cloned();
-    let wanted = id(wanted)?;
-    let at = fields
-        .iter()
-        .position(|field| id(field).as_ref() == Some(&wanted))?;
+    let wanted = field_id(wanted)?;
+    let at = fields.iter().position(|field| field_id(field) == Some(wanted))?;
     Some((Arc::clone(&fields[at]), &columns[at]))
 }
 

@@ -2,41 +2,20 @@ use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use frazil_core::{Error, ErrorKind, Result, TableName};
-use iceberg::spec::{DataContentType, DataFile, MAIN_BRANCH, ManifestContentType};
 
-use super::{Place, bytes_of};
+use super::Place;
 use crate::dead_letters;
 use crate::layout::LogName;
-use crate::metadata::{commit_time, rebuild, write_metadata};
+use crate::metadata::commit_time;
 use crate::outbox::{new_snapshot_id, unknown_unless_conflict};
 use crate::rows::{FileSettings, read_data_file, write_data_file};
 use crate::snapshot::{
-    FileChange, FilesBySpec, SnapshotRetention, WrittenManifests, read_manifest_list, spec_of, stage_change,
+    FileChange, FilesBySpec, WrittenManifests, live_files, name_snapshot, spec_of, stage_change,
 };
-use crate::warehouse::{LoadedTable, Warehouse, iceberg_error};
+use crate::warehouse::{LoadedTable, Warehouse};
 
 /// How often the swap is tried before the next retry takes over.
 const MAX_ATTEMPTS: u32 = 16;
-
-/// The data files of a table's current snapshot.
-pub(crate) async fn live_files(warehouse: &Warehouse, table: &LoadedTable) -> Result<Vec<DataFile>> {
-    let file_io = warehouse.file_io();
-    let Some(snapshot) = table.metadata.current_snapshot() else {
-        return Ok(Vec::new());
-    };
-    let mut files = Vec::new();
-    for manifest in read_manifest_list(warehouse, &table.metadata, snapshot).await? {
-        if manifest.content != ManifestContentType::Data {
-            continue;
-        }
-        let loaded = manifest.load_manifest(&file_io).await;
-        let loaded = loaded.map_err(|e| iceberg_error("read a manifest", e))?;
-        let alive = loaded.entries().iter().filter(|entry| entry.is_alive());
-        let data = alive.filter(|entry| entry.content_type() == DataContentType::Data);
-        files.extend(data.map(|entry| entry.data_file().clone()));
-    }
-    Ok(files)
-}
 
 /// Takes dead letters out of their table, in one snapshot that replaces the files that hold them. Those that are not
 /// there are passed over, so that doing it again changes nothing. Says how many went.
@@ -90,8 +69,11 @@ impl Replacement {
             letters: 0,
         };
         let schema = dead_letters::schema();
-        for file in live_files(warehouse, table).await? {
-            let batches = read_data_file(bytes_of(warehouse, &file).await?, None)?;
+        for file in live_files(warehouse, table, |_| true).await? {
+            let batches = read_data_file(
+                warehouse.data_file(file.file_path(), "restore the file").await?,
+                None,
+            )?;
             let mut kept = Vec::with_capacity(batches.len());
             let mut gone = 0;
             for batch in batches {
@@ -146,12 +128,7 @@ impl Replacement {
         let mut written = WrittenManifests::default();
         let summary = Default::default();
         let staged = stage_change(warehouse, table, snapshot_id, change, summary, now, &mut written).await?;
-        let expired = SnapshotRetention::default().expired(&table.metadata, now);
-        let builder = rebuild(table)
-            .set_branch_snapshot(staged.snapshot, MAIN_BRANCH)
-            .map_err(|error| iceberg_error("take dead letters away", error))?
-            .remove_snapshots(&expired);
-        let (location, metadata) = write_metadata(warehouse, builder, Some(table), now).await?;
+        let (location, metadata) = name_snapshot(warehouse, table, staged, Default::default(), now).await?;
         warehouse
             .catalog
             .swap(&table.name, &table.pointer, &location, &metadata)

@@ -221,6 +221,18 @@ mod tests {
     }
 
     #[test]
+    fn a_table_is_of_one_topic_unless_rows_say_which() {
+        let of = |topic: &str| HashMap::from([(properties::TOPIC.to_owned(), topic.to_owned())]);
+        let check = |keys: &str, table: &HashMap<String, String>| {
+            check_owner(&settings(keys), None, table).map_err(|error| error.code())
+        };
+        assert_eq!(check("", &of("t")), Ok(()));
+        assert_eq!(check("", &HashMap::new()), Ok(()));
+        assert_eq!(check("", &of("T")), Err(Some("settings.other_topic")));
+        assert_eq!(check("kafka_columns.topic = true", &of("T")), Ok(()));
+    }
+
+    #[test]
     fn kafkas_own_instant_is_as_naive_as_the_others() {
         assert!(!kafka_columns(&settings("")).utc_naive);
         assert!(kafka_columns(&settings("timestamps = \"utc_naive\"")).utc_naive);

@@ -4,21 +4,26 @@ use std::path::Path;
 use frazil_core::TableName;
 use frazil_local::open_warehouse;
 use frazil_registry::DirectoryRegistry;
-use frazil_table::{CommitSettings, LoadedTable, commit_table, system_environment};
+use frazil_table::{
+    CommitReport, CommitSettings, LoadedTable, RetryReport, commit_table, retry_dead_letters,
+    system_environment,
+};
 
 use super::*;
 use crate::IngestReport;
 
-/// A warehouse in a directory, with the schemas 1 to 3 of topic `t`.
+/// A warehouse in a directory, with the schemas 1 to 5 of topic `t`.
 struct Scene {
     directory: tempfile::TempDir,
     warehouse: Warehouse,
 }
 
-const SCHEMAS: [&str; 3] = [
+const SCHEMAS: [&str; 5] = [
     r#"{"type": "record", "name": "R", "fields": [{"name": "Id", "type": "int"}]}"#,
     r#"{"type": "record", "name": "R", "fields": [{"name": "Id", "type": "int"}, {"name": "email", "type": "string"}]}"#,
     r#"{"type": "record", "name": "S", "namespace": "other", "fields": [{"name": "Sum", "type": "int"}]}"#,
+    r#"{"type": "record", "name": "other_S", "fields": [{"name": "Sum", "type": "int"}]}"#,
+    r#"{"type": "record", "name": "R", "fields": [{"name": "_kafka_offset", "type": "int"}]}"#,
 ];
 
 /// `PATH`: a variable that is always there, and never shorter than a secret must be.
@@ -35,18 +40,36 @@ impl Scene {
         Self { directory, warehouse }
     }
 
+    /// A function that has just started with these keys of the topic.
+    fn function(&self, keys: &str) -> Ingest {
+        let config = Config::parse(&format!("[topics.t]\n{keys}"), Path::new("f")).unwrap();
+        let registry = Arc::new(DirectoryRegistry::new(self.directory.path()));
+        let options = IngestOptions {
+            schema_interval: Duration::ZERO,
+        };
+        Ingest::new(self.warehouse.clone(), Arc::new(config), registry, options)
+    }
+
+    async fn commit(&self, table: &str) -> CommitReport {
+        let name = TableName::new("kafka", table).unwrap();
+        commit_table(&self.warehouse, &name, &CommitSettings::default())
+            .await
+            .unwrap()
+    }
+
+    /// Reads the dead letters of the topic's own table again.
+    async fn retry(&self, keys: &str) -> Result<RetryReport> {
+        let name = TableName::new("kafka", "t").unwrap();
+        retry_dead_letters(&self.warehouse, &name, &|_| true, &self.function(keys)).await
+    }
+
     /// One record, to a function that has just started with these keys of the topic.
     async fn ingest(&self, keys: &str, offset: i64, body: &[u8]) -> IngestReport {
         self.try_ingest(keys, offset, body).await.unwrap()
     }
 
     async fn try_ingest(&self, keys: &str, offset: i64, body: &[u8]) -> Result<IngestReport> {
-        let config = Config::parse(&format!("[topics.t]\n{keys}"), Path::new("f")).unwrap();
-        let registry = Arc::new(DirectoryRegistry::new(self.directory.path()));
-        let options = IngestOptions {
-            schema_interval: Duration::ZERO,
-        };
-        let ingest = Ingest::new(self.warehouse.clone(), Arc::new(config), registry, options);
+        let ingest = self.function(keys);
         let value = base64_simd::STANDARD.encode_to_string(body);
         let event = serde_json::json!({
             "eventSource": "SelfManagedKafka",
@@ -180,10 +203,8 @@ async fn each_type_has_its_table_and_every_table_claims_every_event() {
     }
     let mut found = Vec::new();
     for name in ["t", "t_r", "t_other_s"] {
+        let report = scene.commit(name).await;
         let name = TableName::new("kafka", name).unwrap();
-        let report = commit_table(&scene.warehouse, &name, &CommitSettings::default())
-            .await
-            .unwrap();
         assert!(
             report.suspended.is_empty() && report.waiting.is_empty(),
             "{report:?}"
@@ -216,4 +237,70 @@ async fn a_schema_that_is_not_there_never_sends_a_record_to_another_table() {
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     assert_eq!(scene.ingest("", 0, unknown).await.topics[0].dead_letters, 1);
+}
+
+/// Takes nothing of what the scene delivers: its records are of 2025.
+const TOO_NARROW: &str = "timestamp_range = [2000-01-01, 2001-01-01]";
+
+/// What the type's table has not taken may still come as a row: the letter must not become one before.
+#[tokio::test]
+async fn a_retry_moves_nothing_that_a_delivery_may_still_bring() {
+    let (scene, by_name) = (Scene::new(), "tables = \"by_record_name\"");
+    let narrow = format!("{by_name}\n{TOO_NARROW}");
+    assert_eq!(scene.ingest(&narrow, 0, OTHER).await.topics[0].dead_letters, 1);
+    scene.commit("t").await;
+    let retried = scene.retry(by_name).await.unwrap();
+    assert_eq!((retried.read, retried.moved, retried.snapshots.len()), (1, 0, 0));
+    // Once it is committed that the record came without a row, nothing but the letter can bring one.
+    scene.ingest(by_name, 0, OTHER).await;
+    let rows = |report: CommitReport| report.commits.iter().map(|commit| commit.rows).sum::<u64>();
+    assert_eq!(rows(scene.commit("t_other_s").await), 0);
+    let retried = scene.retry(by_name).await.unwrap();
+    assert_eq!((retried.read, retried.moved, retried.snapshots.len()), (1, 1, 1));
+    scene.ingest(by_name, 0, OTHER).await;
+    assert_eq!(rows(scene.commit("t_other_s").await), 0);
+    assert_eq!(scene.retry(by_name).await.unwrap().read, 0);
+}
+
+#[tokio::test]
+async fn a_retry_keeps_to_the_type_of_the_table() {
+    let scene = Scene::new();
+    assert_eq!(scene.ingest("", 0, FIRST).await.topics[0].rows, 1);
+    assert_eq!(scene.ingest(TOO_NARROW, 1, FIRST).await.topics[0].dead_letters, 1);
+    scene.commit("t").await;
+    assert_eq!(scene.retry("").await.unwrap().moved, 1);
+
+    let scene = Scene::new();
+    assert_eq!(scene.ingest("", 0, FIRST).await.topics[0].rows, 1);
+    let merged = format!("tables = \"merged\"\n{TOO_NARROW}");
+    assert_eq!(scene.ingest(&merged, 1, OTHER).await.topics[0].dead_letters, 1);
+    scene.commit("t").await;
+    let error = scene.retry("").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert_eq!(scene.columns().await, ["id int"]);
+    assert_eq!(scene.retry("tables = \"merged\"").await.unwrap().moved, 1);
+}
+
+#[tokio::test]
+async fn two_types_never_share_a_table_because_of_their_names() {
+    let (scene, by_name) = (Scene::new(), "tables = \"by_record_name\"");
+    assert_eq!(scene.ingest(by_name, 0, OTHER).await.topics[0].rows, 1);
+    let (rows, reason) = outcome(&scene.ingest(by_name, 1, b"\0\0\0\0\x04\x10").await);
+    assert_eq!(rows, 0);
+    assert!(
+        reason.contains("it is that of the type `other.S`, and these records are of the type `other_S`"),
+        "{reason}"
+    );
+}
+
+/// Delivered again, it would be the same: the partition would never go on.
+#[tokio::test]
+async fn what_no_delivery_changes_suspends() {
+    let scene = Scene::new();
+    let (rows, reason) = outcome(&scene.ingest("", 0, b"\0\0\0\0\x05\x10").await);
+    assert_eq!(rows, 0);
+    assert!(
+        reason.starts_with("table kafka.t: cannot add a column: the value's field `_kafka_offset`"),
+        "{reason}"
+    );
 }

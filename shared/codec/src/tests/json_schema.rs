@@ -895,3 +895,39 @@ fn concealed_fields_are_in_no_text() {
         ],
     );
 }
+
+/// Nobody could find in a text what the schema does not have: it is counted, and kept nowhere.
+#[test]
+fn what_settings_conceal_and_no_schema_has_is_not_collected() {
+    let hashed = FieldMapping {
+        hash: Some(HashMethod::Sha256),
+        ..FieldMapping::default()
+    };
+    let excluded = FieldMapping {
+        exclude: true,
+        ..FieldMapping::default()
+    };
+    let fields = [("secret", excluded.clone()), ("hsh", hashed), ("c.ssn", excluded)];
+    let mapping = Mapping {
+        fields: fields.map(|(path, field)| (path.to_owned(), field)).into(),
+        ..Mapping::default()
+    };
+    let schema = schema(
+        r#"{"type": "object", "properties": {"c": {"type": "object", "properties": {"name": {"type": "string"}}}}}"#,
+        &mapping,
+    );
+    let options = DecodeOptions {
+        unknown_fields: UnknownFields::Collect,
+        hash_key: Some(HashKey::new(b"0123456789abcdef").unwrap()),
+        mapping: &mapping,
+        ..DecodeOptions::default()
+    };
+    check_documents(
+        &schema,
+        options,
+        &[(
+            r#"{"secret": "top", "hsh": "plain", "c": {"name": "n", "ssn": "1", "x": 2}, "secrets": 1, "ok": [2]}"#,
+            r#"c={name: n} _kafka_unknown_fields={"secrets": 1,"ok": [2]}"#,
+        )],
+    );
+}

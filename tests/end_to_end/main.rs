@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // tests: what is not there fails them
 
+mod aws;
 mod bad_input;
 mod checkers;
 mod events;

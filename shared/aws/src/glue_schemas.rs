@@ -10,7 +10,7 @@ use frazil_registry::{SchemaKind, SchemaRef, SchemaRegistry, StoredSchema, Subje
 
 use tokio::sync::OnceCell;
 
-use crate::account::Account;
+use crate::account::{Account, AccountSettings};
 
 const OPERATION: &str = "look up the schema";
 
@@ -36,7 +36,14 @@ impl GlueSchemas {
     }
 
     async fn client(&self) -> &Client {
-        let open = || async { Client::new(Account::from_process(self.region.clone()).await.sdk()) };
+        let open = || async {
+            let region = self.region.clone();
+            let settings = AccountSettings {
+                region,
+                ..AccountSettings::default()
+            };
+            Client::new(Account::open(&settings).await.sdk())
+        };
         self.client.get_or_init(open).await
     }
 

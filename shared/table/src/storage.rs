@@ -37,6 +37,36 @@ pub trait ObjectStorage: Send + Sync + Debug {
     /// location, after the location `after`. `next` is what to pass as `after`, `None` on the last page.
     async fn list_page(&self, prefix: &str, after: Option<&str>) -> Result<Page>;
 
+    /// The folders directly under `prefix` (which ends in `/`) that hold objects, each with its trailing `/`,
+    /// ascending. O(folders): what lies in them is not listed through.
+    async fn list_folders(&self, prefix: &str) -> Result<Vec<String>> {
+        let mut folders: Vec<String> = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.list_page(prefix, after.as_deref()).await?;
+            after = page.next;
+            for object in page.objects {
+                if folders
+                    .last()
+                    .is_some_and(|folder| object.location.starts_with(folder.as_str()))
+                {
+                    continue;
+                }
+                if let Some((folder, _)) = object.location[prefix.len()..].split_once('/') {
+                    folders.push(format!("{prefix}{folder}/"));
+                }
+            }
+            match (&mut after, folders.last()) {
+                (None, _) => return Ok(folders),
+                // On to what follows the last folder, which no character sorts behind.
+                (Some(after), Some(folder)) if after.starts_with(folder.as_str()) => {
+                    *after = format!("{folder}{}", char::MAX);
+                }
+                (Some(_), _) => {}
+            }
+        }
+    }
+
     /// Deletes objects; one that does not exist counts as deleted.
     async fn delete(&self, locations: &[String]) -> Result<()>;
 }

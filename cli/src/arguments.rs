@@ -1,7 +1,8 @@
 use std::path::PathBuf;
 
-use clap::builder::NonEmptyStringValueParser;
+use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use frazil_config::Place as FilePlace;
 use frazil_core::{SourceName, TopicName};
 use uuid::Uuid;
 
@@ -36,17 +37,21 @@ pub(crate) struct Arguments {
 #[command(next_help_heading = "Common options")]
 pub(crate) struct Common {
     /// The configuration [default: ./frazil.toml if there is one; env: FRAZIL_CONFIG]
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// The directory of the tables [default: ./warehouse; env: FRAZIL_WAREHOUSE]
-    #[arg(long, global = true, value_name = "DIR")]
-    pub(crate) warehouse: Option<PathBuf>,
+    #[arg(long, global = true, value_name = "FILE|s3://…", value_parser = place())]
+    pub(crate) config: Option<FilePlace>,
+    /// Where the tables are: a directory, or s3://BUCKET/PREFIX [default: ./warehouse; env: FRAZIL_WAREHOUSE]
+    #[arg(long, global = true, value_name = "DIR|s3://…", value_parser = place())]
+    pub(crate) warehouse: Option<FilePlace>,
     /// The schema registry: a directory [default: schemas/ beside the event; env: FRAZIL_SCHEMAS]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) schemas: Option<PathBuf>,
     /// For people, or one JSON document on standard output
     #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
     pub(crate) output: Format,
+}
+
+fn place() -> impl TypedValueParser<Value = FilePlace> {
+    OsStringValueParser::new().map(FilePlace::of)
 }
 
 /// How results are written.
@@ -168,6 +173,42 @@ Exit code 1 for a change that is refused: the topic would suspend.")]
         /// The file
         #[arg(value_name = "CONFIG")]
         file: PathBuf,
+    },
+    /// Put frazil.toml to where the functions read it
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Ingest what Lambda gave up on: the objects of its on-failure destination
+    #[command(after_help = "\
+Examples:
+  frazil replay s3://my-failures/aws/lambda/                  every object below
+  frazil replay s3://my-failures/aws/lambda/x.json failed/    an object, and every *.json of a folder
+
+Records fill the holes that they left, whatever their age; what the table holds already is recognised. Objects stay \
+where they are. What is staged becomes visible with `frazil commit`, or within a minute on AWS.")]
+    Replay {
+        /// Objects or prefixes on S3, files or folders
+        #[arg(required = true, value_name = "FAILED", value_parser = place())]
+        failed: Vec<FilePlace>,
+    },
+}
+
+/// What is done with the configuration of functions.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Validate a file, and put it and the files that it names to S3
+    #[command(after_help = "\
+Example:
+  frazil config push frazil.toml s3://my-lake/frazil.toml
+
+Functions with FRAZIL_CONFIG=s3://my-lake/frazil.toml use it within 15 seconds; they keep the last one that could be \
+used. Turn on versions in the bucket to be able to go back.")]
+    Push {
+        /// The file
+        #[arg(value_name = "CONFIG")]
+        file: PathBuf,
+        /// The object
+        #[arg(value_name = "s3://…")]
+        location: String,
     },
 }
 
@@ -409,7 +450,7 @@ mod tests {
             let common = parse(line).unwrap().common;
             assert_eq!(
                 (common.output, common.warehouse),
-                (Format::Json, Some("w".into())),
+                (Format::Json, Some(FilePlace::of("w"))),
                 "{line}"
             );
         }

@@ -2,11 +2,13 @@
 
 mod check;
 mod commit;
+mod config;
 mod dead_letters;
 mod describe;
 mod ingest;
 mod pending;
 mod reconcile;
+mod replay;
 mod run;
 mod schema;
 mod show;
@@ -41,8 +43,13 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Result<Outcome> {
     if let Command::Check { file } = &arguments.command {
         return check::check(file, output);
     }
-    let session = Session::new(&arguments.common, settings)?;
-    block_on(dispatch(arguments.command, &session, output))
+    if let Command::Config(command) = &arguments.command {
+        return block_on(config::config(command, output));
+    }
+    block_on(async {
+        let session = Session::new(&arguments.common, settings).await?;
+        dispatch(arguments.command, &session, output).await
+    })
 }
 
 async fn dispatch(command: Command, session: &Session, output: &Output) -> Result<Outcome> {
@@ -64,6 +71,8 @@ async fn dispatch(command: Command, session: &Session, output: &Output) -> Resul
         } => reconcile::reconcile(session, &topic, &source, expect_contiguous, output).await,
         Command::Schema(arguments) => schema::schema(session, &arguments, output).await,
         Command::Check { file } => check::check(&file, output),
+        Command::Config(command) => config::config(&command, output).await,
+        Command::Replay { failed } => replay::replay(session, &failed, output).await,
     }
 }
 

@@ -4,14 +4,16 @@ use std::io::Read;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
-use frazil_config::{Config, Settings};
+use frazil_config::{Config, Place, Settings};
 use frazil_core::{Environment, Error, ErrorKind, Result, SourceName, TableName, TopicName};
+use frazil_deployment::{load_config, open_warehouse};
 use frazil_ingest::{Ingest, IngestOptions, Registries};
-use frazil_local::{DATABASE_FILE, open_warehouse};
+use frazil_local::DATABASE_FILE;
 use frazil_table::{Warehouse, system_environment};
 
 use crate::arguments::Common;
 use crate::progress::Progress;
+use crate::queries::Reached;
 
 /// What is taken for the configuration when nobody names one.
 const CONFIG_FILE: &str = "frazil.toml";
@@ -20,31 +22,36 @@ const WAREHOUSE: &str = "warehouse";
 /// The folder beside an event that is taken for the schema registry when nobody names one.
 const SCHEMAS: &str = "schemas";
 /// Larger than any event that Lambda delivers, and than any that is parsed.
-const MAX_EVENT_FILE_BYTES: u64 = 64 * 1024 * 1024;
+pub(crate) const MAX_EVENT_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What every command works with. Options go before the environment, and that before `frazil.toml`.
 #[derive(Debug)]
 pub(crate) struct Session {
     config: Arc<Config>,
-    directory: PathBuf,
+    place: Place,
     schemas: Option<PathBuf>,
     environment: Environment,
 }
 
 impl Session {
-    pub(crate) fn new(common: &Common, settings: Settings) -> Result<Self> {
+    pub(crate) async fn new(common: &Common, settings: Settings) -> Result<Self> {
         let named = common.config.clone().or(settings.config);
-        let config = match named.or_else(|| Path::new(CONFIG_FILE).exists().then(|| CONFIG_FILE.into())) {
-            Some(path) => Config::load(&path)?,
+        let beside = || {
+            Path::new(CONFIG_FILE)
+                .exists()
+                .then(|| Place::Local(CONFIG_FILE.into()))
+        };
+        let config = match named.or_else(beside) {
+            Some(place) => load_config(&place).await?,
             None => Config::default(),
         };
-        let directory = common.warehouse.clone().or(settings.warehouse);
-        let directory = directory.or_else(|| config.warehouse().map(Path::to_owned));
+        let place = common.warehouse.clone().or(settings.warehouse);
+        let place = place.or_else(|| config.warehouse().cloned());
         let schemas = common.schemas.clone().or(settings.schemas);
         let schemas = schemas.or_else(|| config.schemas().map(Path::to_owned));
         Ok(Self {
             config: Arc::new(config),
-            directory: directory.unwrap_or_else(|| WAREHOUSE.into()),
+            place: place.unwrap_or_else(|| Place::Local(WAREHOUSE.into())),
             schemas,
             environment: system_environment(),
         })
@@ -58,29 +65,39 @@ impl Session {
         Progress::start(&self.environment)
     }
 
-    /// The warehouse, made when there is none.
-    pub(crate) fn warehouse(&self) -> Result<Warehouse> {
-        open_warehouse(&self.directory, &self.environment)
+    /// The warehouse; a directory is made when there is none.
+    pub(crate) async fn warehouse(&self) -> Result<Warehouse> {
+        open_warehouse(&self.place, self.config.aws(), &self.environment).await
     }
 
     /// The warehouse, for commands that have nothing to say about one that does not exist.
-    pub(crate) fn existing_warehouse(&self) -> Result<Warehouse> {
-        if !self.directory.join(DATABASE_FILE).exists() {
+    pub(crate) async fn existing_warehouse(&self) -> Result<Warehouse> {
+        if let Some(directory) = self.place.path()
+            && !directory.join(DATABASE_FILE).exists()
+        {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 "open the warehouse",
                 "there is none in this directory",
             )
-            .with_context("directory", self.directory.display())
+            .with_context("directory", directory.display())
             .with_hint("name it with --warehouse; `frazil run EVENT.json` makes one"));
         }
-        self.warehouse()
+        self.warehouse().await
     }
 
-    /// The SQLite file of the catalog, as an absolute path.
-    pub(crate) fn database(&self, warehouse: &Warehouse) -> PathBuf {
+    /// How other engines reach the catalog.
+    pub(crate) fn reached(&self, warehouse: &Warehouse) -> Reached {
         let location = warehouse.layout.warehouse();
-        Path::new(location.strip_prefix("file://").unwrap_or(location)).join(DATABASE_FILE)
+        match location.strip_prefix("file://") {
+            Some(directory) => Reached::Sqlite {
+                database: Path::new(directory).join(DATABASE_FILE),
+            },
+            None => Reached::Glue {
+                region: self.config.aws().region.clone(),
+                catalog_id: self.config.aws().catalog_id.clone(),
+            },
+        }
     }
 
     /// The ingest handler for an event of this path; `None`: for parked events and standard input.
@@ -102,12 +119,7 @@ impl Session {
             Entry::Vacant(vacant) => {
                 let registries = Registries::open(&self.config, vacant.key(), &self.environment)?;
                 let (warehouse, config) = (warehouse.clone(), self.config.clone());
-                Ok(vacant.insert(Ingest::new(
-                    warehouse,
-                    config,
-                    registries,
-                    IngestOptions::default(),
-                )))
+                Ok(vacant.insert(Ingest::new(warehouse, config, registries, handlers.options)))
             }
         }
     }
@@ -157,6 +169,17 @@ impl Session {
 #[derive(Debug, Default)]
 pub(crate) struct Handlers {
     by_schemas: BTreeMap<PathBuf, Ingest>,
+    options: IngestOptions,
+}
+
+impl Handlers {
+    /// Handlers that behave so.
+    pub(crate) fn with(options: IngestOptions) -> Self {
+        Self {
+            by_schemas: BTreeMap::new(),
+            options,
+        }
+    }
 }
 
 /// Sources that have delivered the topic go before sources that could.
@@ -187,7 +210,7 @@ pub(crate) async fn find_table(warehouse: &Warehouse, name: &str) -> Result<Tabl
         return TableName::try_from(name.to_owned());
     }
     let mut found = Vec::new();
-    for namespace in warehouse.catalog.namespaces().await? {
+    for namespace in warehouse.namespaces().await? {
         let tables = warehouse.catalog.tables(&namespace).await?;
         found.extend(tables.into_iter().filter(|table| table.table() == name));
     }

@@ -1,9 +1,18 @@
-//! S3 and Glue, as AWS's stand-in speaks them, behind the same traits as a directory and SQLite.
+//! S3 and Glue, as AWS's stand-in speaks them: the same promises as on a directory and SQLite.
 
-use anyhow::Result;
+use std::cell::Cell;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use anyhow::{Result, ensure};
 use frazil_aws::open_warehouse;
-use frazil_table::{Warehouse, conformance, system_environment};
-use frazil_tests::AwsServer;
+use frazil_table::{CommitSettings, Warehouse, commit_table, conformance, system_environment};
+use frazil_tests::simulation::{FaultPlan, Matrix, Trace};
+use frazil_tests::{AwsServer, Reader, Scene, compare_on_s3, frazil, json_record, repository};
+use serde_json::{Value, json};
+
+use crate::faults::{World, check, ingest_and_commit};
+use crate::processes::{INGESTS, cut};
 
 async fn warehouse(server: &AwsServer, prefix: &str) -> Result<Warehouse> {
     let location = server.warehouse(prefix);
@@ -14,7 +23,18 @@ async fn warehouse(server: &AwsServer, prefix: &str) -> Result<Warehouse> {
 async fn s3_is_a_storage() -> Result<()> {
     let server = AwsServer::start()?;
     let warehouse = warehouse(&server, "w").await?;
-    conformance::storage(warehouse.storage, &server.warehouse("w/objects")).await;
+    conformance::storage(warehouse.storage.clone(), &server.warehouse("w/objects")).await;
+    // In parts.
+    let large = vec![7_u8; 17 * 1024 * 1024 + 1];
+    let location = server.warehouse("w/large");
+    warehouse
+        .storage
+        .put(&location, large.clone().into(), Some("p0"))
+        .await?;
+    let found = warehouse.storage.get(&location, 1 << 30).await?;
+    ensure!(found.as_deref() == Some(large.as_slice()));
+    let head = warehouse.storage.head(&location).await?;
+    ensure!(head.is_some_and(|head| head.attributes.as_deref() == Some("p0")));
     Ok(())
 }
 
@@ -29,5 +49,271 @@ async fn s3_is_a_state_store() -> Result<()> {
 async fn glue_is_a_catalog() -> Result<()> {
     let server = AwsServer::start()?;
     conformance::catalog(warehouse(&server, "w").await?.catalog, &server.warehouse("w")).await;
+    Ok(())
+}
+
+/// The same suites while S3 and Glue have no time for one request in five, or answer that they failed.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_are_not_carried_out_are_made_again() -> Result<()> {
+    let server = AwsServer::start()?;
+    let of = |operation, kind| json!({"operation": operation, "every": 5, "kind": kind});
+    server.faults(&json!([
+        of("UpdateTable", "throttled"),
+        of("CreateTable", "throttled"),
+        of("GetTable", "throttled"),
+        of("GetTables", "refused"),
+        of("GET", "throttled"),
+        of("LIST", "refused"),
+        of("HEAD", "refused"),
+        of("DELETE", "refused"),
+    ]))?;
+    let warehouse = warehouse(&server, "w").await?;
+    conformance::catalog(warehouse.catalog.clone(), &server.warehouse("w")).await;
+    conformance::state(warehouse.states).await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn on_aws_a_sample_of_calls_goes_wrong_in_every_way() -> Result<()> {
+    let server = Arc::new(AwsServer::start()?);
+    let counter = Cell::new(0);
+    let build = async |plan| {
+        counter.set(counter.get() + 1);
+        server.reset().unwrap();
+        World::new(
+            Scene::on_aws(&server, &counter.get().to_string(), plan)
+                .await
+                .unwrap(),
+        )
+    };
+    // A prime, so that the sample does not always meet the same step.
+    let matrix = Matrix::new("ingest and commit, on S3 and Glue").every(23);
+    let coverage = matrix.run(build, ingest_and_commit, check).await;
+    let coverage = coverage.unwrap_or_else(|message| panic!("{message}"));
+    println!("{coverage}");
+    ensure!(coverage.points > 4, "{coverage}");
+    Ok(())
+}
+
+/// So many descriptors wait at once; each commit takes one.
+const WAVE: i64 = 10;
+const COMMITTERS: usize = 8;
+
+/// `commits` commits by eight committers at once: nothing is lost, nothing is there twice.
+async fn contention(commits: i64, faults: &Value) -> Result<()> {
+    let server = Arc::new(AwsServer::start()?);
+    let mut scene = Scene::on_aws(&server, "w", FaultPlan::clean(Trace::default())).await?;
+    // Waiting is real: committers that lose step back.
+    scene.warehouse.environment = system_environment();
+    scene.truth.environment = system_environment();
+    scene.ingest(&[(0, vec![json_record(0, &[("id", "0")])])]).await?;
+    server.counts()?;
+    server.faults(faults)?;
+    let settings = CommitSettings {
+        max_taken: 1,
+        ..CommitSettings::default()
+    };
+    let (mut made, mut conflicts, mut ms) = (0, 0, Vec::new());
+    let mut staged = 1;
+    while made < commits {
+        for _ in 0..WAVE {
+            scene
+                .ingest(&[(0, vec![json_record(staged, &[("id", "1")])])])
+                .await?;
+            staged += 1;
+        }
+        let committers = (0..COMMITTERS).map(|_| {
+            let scene = scene.clone();
+            tokio::spawn(async move {
+                let started = scene.warehouse.environment.now();
+                let report = commit_table(&scene.warehouse, &scene.table(), &settings).await?;
+                let took = scene.warehouse.environment.now().since(started).as_millis();
+                Ok::<_, frazil_core::Error>((report, took))
+            })
+        });
+        for committer in committers.collect::<Vec<_>>() {
+            // One that others were ahead of sixteen times leaves the rest to the next run.
+            if let Ok((report, took)) = committer.await? {
+                made += report.commits.len() as i64;
+                conflicts += report.conflicts;
+                ms.push(took / (report.commits.len() as u128).max(1));
+            }
+        }
+    }
+    let counts = server.counts()?;
+    server.faults(&json!([]))?;
+    scene.commit().await?;
+    let offsets: Vec<i64> = scene
+        .rows()
+        .await
+        .map_err(anyhow::Error::msg)?
+        .iter()
+        .map(|row| row.offset)
+        .collect();
+    ensure!(offsets == (0..staged).collect::<Vec<_>>(), "{offsets:?}");
+    ms.sort_unstable();
+    println!(
+        "{made} commits by {COMMITTERS} committers, {conflicts} conflicts, median {} ms per commit and committer; requests: {counts}",
+        ms[ms.len() / 2]
+    );
+    ensure!(conflicts > 0, "they were never in each other's way");
+    Ok(())
+}
+
+fn lost_and_late() -> Value {
+    json!([
+        {"operation": "UpdateTable", "every": 5, "kind": "lost"},
+        {"operation": "UpdateTable", "every": 7, "kind": "late", "delay_ms": 300},
+        {"operation": "UpdateTable", "every": 11, "kind": "throttled"},
+        {"operation": "UpdateTable", "every": 13, "kind": "refused"},
+        {"operation": "PUT", "every": 17, "kind": "lost"},
+    ])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn committers_in_each_others_way() -> Result<()> {
+    contention(40, &json!([])).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn committers_whose_answers_are_lost_and_late() -> Result<()> {
+    contention(40, &lost_and_late()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "slow: 1,000 commits through a server written in Python"]
+async fn five_hundred_commits_in_each_others_way() -> Result<()> {
+    contention(500, &json!([])).await?;
+    contention(500, &lost_and_late()).await
+}
+
+/// What Glue shows of a table is what Iceberg's own catalog would show, and what others add to it stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn glue_shows_icebergs_table() -> Result<()> {
+    let server = Arc::new(AwsServer::start()?);
+    let scene = Scene::on_aws(&server, "w", FaultPlan::clean(Trace::default())).await?;
+    let ingest =
+        async |offset, fields: &[(&str, &str)]| scene.ingest(&[(0, vec![json_record(offset, fields)])]).await;
+    ingest(0, &[("id", "1")]).await?;
+    scene.commit().await?;
+    let name = json!({"DatabaseName": "kafka", "Name": "events"});
+    let table = || Ok::<_, anyhow::Error>(server.glue("GetTable", &name)?["Table"].clone());
+    let first = table()?;
+    ensure!(first["TableType"] == "EXTERNAL_TABLE", "{first}");
+    ensure!(first["Parameters"]["table_type"] == "ICEBERG", "{first}");
+    ensure!(first["PartitionKeys"] == json!([]), "{first}");
+    let of = |table: &Value, column: &str| {
+        let columns = table["StorageDescriptor"]["Columns"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        columns
+            .into_iter()
+            .find(|of| of["Name"] == column)
+            .unwrap_or_default()
+    };
+    ensure!(of(&first, "_kafka_offset")["Type"] == "bigint", "{first}");
+    ensure!(of(&first, "_kafka_timestamp")["Type"] == "timestamp", "{first}");
+    ensure!(
+        of(&first, "_kafka_headers")["Type"] == "array<struct<name:string,value:binary>>",
+        "{first}"
+    );
+    ensure!(
+        of(&first, "_kafka_offset")["Parameters"]["iceberg.field.current"] == "true",
+        "{first}"
+    );
+
+    // Somebody adds a parameter and a description.
+    let mut input = json!({"Name": "events"});
+    for key in ["StorageDescriptor", "PartitionKeys", "TableType", "Parameters"] {
+        input[key] = first[key].clone();
+    }
+    input["Parameters"]["team"] = "orders".into();
+    input["Description"] = "what happened".into();
+    server.glue(
+        "UpdateTable",
+        &json!({"DatabaseName": "kafka", "TableInput": input}),
+    )?;
+    ingest(1, &[("id", "2"), ("note", "new")]).await?;
+    scene.commit().await?;
+    let second = table()?;
+    ensure!(second["Parameters"]["team"] == "orders", "{second}");
+    ensure!(second["Description"] == "what happened", "{second}");
+    ensure!(of(&second, "note")["Type"] == "string", "{second}");
+    ensure!(
+        second["Parameters"]["previous_metadata_location"] != first["Parameters"]["metadata_location"]
+            || second["VersionId"] != first["VersionId"]
+    );
+
+    // Glue refuses what is larger than so many bytes: it is shown less, and the commit lands.
+    let refusal = |above_bytes: u32| json!([{"operation": "UpdateTable", "every": 1, "kind": "too_large", "above_bytes": above_bytes}]);
+    server.faults(&refusal(1_200))?;
+    ingest(2, &[("id", "3")]).await?;
+    scene.commit().await?;
+    let third = table()?;
+    ensure!(
+        third["StorageDescriptor"]["Columns"]
+            .as_array()
+            .is_none_or(Vec::is_empty),
+        "{third}"
+    );
+    ensure!(third["Parameters"]["team"] == "orders", "{third}");
+    server.faults(&json!([]))?;
+    ensure!(scene.rows().await.map_err(anyhow::Error::msg)?.len() == 3);
+    Ok(())
+}
+
+/// I1, I2, with the command: eight ingests and four commits at once, and what two other engines read from S3 and Glue.
+#[test]
+fn many_processes_on_s3_and_glue() -> Result<()> {
+    let server = AwsServer::start()?;
+    let warehouse = server.warehouse("lake");
+    let home = tempfile::tempdir()?;
+    let golden = repository().join("events/golden/orders-avro.json");
+    let parts = cut(
+        &repository().join("events/orders-avro.json"),
+        INGESTS,
+        home.path(),
+    )?;
+    let start = |arguments: &[&str]| -> Result<_> {
+        let log = std::fs::File::create(home.path().join(arguments.join("-").replace('/', "_")))?;
+        let mut command = frazil()?;
+        command
+            .args(arguments)
+            .args(["--warehouse", &warehouse])
+            .arg("--schemas")
+            .arg(repository().join("events/schemas"))
+            .current_dir(home.path())
+            .envs(server.environment())
+            .stdin(Stdio::null())
+            .stderr(log.try_clone()?)
+            .stdout(log);
+        Ok((command.spawn()?, arguments.join(" ")))
+    };
+    let mut processes = Vec::new();
+    for (number, part) in parts.iter().enumerate() {
+        processes.push(start(&["ingest", &part.display().to_string()])?);
+        if number % 2 == 1 {
+            processes.push(start(&["commit"])?);
+        }
+    }
+    for (mut process, what) in processes {
+        let status = process.wait()?;
+        ensure!(status.success(), "{what}: {status}");
+    }
+    for arguments in [
+        ["commit"].as_slice(),
+        &["reconcile", "orders"],
+        &["tables"],
+        &["status"],
+        &["show", "orders"],
+    ] {
+        let (mut process, what) = start(arguments)?;
+        let status = process.wait()?;
+        ensure!(status.success(), "{what}: {status}");
+    }
+    for reader in [Reader::PyIceberg, Reader::DuckDb] {
+        compare_on_s3(reader, &warehouse, &[&golden], &server.environment())?;
+    }
     Ok(())
 }

@@ -47,13 +47,13 @@ fn events() -> [Event; 3] {
 }
 
 /// A scene, and which of its events were answered with success: those do not come again by themselves.
-struct World {
+pub(crate) struct World {
     scene: Scene,
     acknowledged: RefCell<Vec<usize>>,
 }
 
 impl World {
-    fn new(scene: Scene) -> Self {
+    pub(crate) fn new(scene: Scene) -> Self {
         Self {
             scene,
             acknowledged: RefCell::default(),
@@ -71,7 +71,7 @@ impl World {
     }
 }
 
-async fn ingest_and_commit(world: &World) -> Result<()> {
+pub(crate) async fn ingest_and_commit(world: &World) -> Result<()> {
     world.deliver(0).await?;
     world.scene.commit().await?;
     world.deliver(1).await?;
@@ -81,7 +81,7 @@ async fn ingest_and_commit(world: &World) -> Result<()> {
 }
 
 /// What was acknowledged is there, once; and all of it once more changes nothing.
-async fn check(world: &World) -> Result<(), String> {
+pub(crate) async fn check(world: &World) -> Result<(), String> {
     let scene = world.scene.without_faults();
     check_table(&scene).await?;
     for event in events() {

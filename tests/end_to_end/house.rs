@@ -10,7 +10,7 @@ use frazil_tests::repository;
 use serde_json::Value;
 
 /// Who may use whom, as the table “Folders” of ARCHITECTURE.md says. What is not here may use nothing of ours.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("frazil-core", &[]),
     ("frazil-config", &["frazil-core"]),
     ("frazil-telemetry", &["frazil-core"]),
@@ -21,6 +21,16 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("frazil-table", &["frazil-core", "frazil-schema"]),
     ("frazil-aws", &["frazil-core", "frazil-table", "frazil-registry"]),
     ("frazil-local", &["frazil-core", "frazil-table"]),
+    (
+        "frazil-deployment",
+        &[
+            "frazil-core",
+            "frazil-config",
+            "frazil-table",
+            "frazil-aws",
+            "frazil-local",
+        ],
+    ),
     ("frazil-ingest", SHARED),
     ("frazil-catalog", SHARED),
     ("frazil-compaction", SHARED),
@@ -37,6 +47,7 @@ const SHARED: &[&str] = &[
     "frazil-table",
     "frazil-aws",
     "frazil-local",
+    "frazil-deployment",
 ];
 /// The command and the tests may use everything.
 const ABOVE_ALL: [&str; 2] = ["frazil", "frazil-tests"];

@@ -10,7 +10,7 @@ use frazil_local::DATABASE_FILE;
 use frazil_tests::{Reader, compare, footers, frazil, repository, run_frazil};
 use serde_json::{Map, Value};
 
-const INGESTS: usize = 8;
+pub(crate) const INGESTS: usize = 8;
 const COMMITS: usize = 4;
 
 #[test]
@@ -85,7 +85,7 @@ fn start(home: &Path, warehouse: &Path, arguments: &[&Path]) -> Result<(Child, P
 }
 
 /// Cuts an event into `count` events: the n-th has the n-th part of each partition. Its schemas go with them.
-fn cut(event: &Path, count: usize, home: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn cut(event: &Path, count: usize, home: &Path) -> Result<Vec<PathBuf>> {
     let whole: Value = serde_json::from_str(&fs::read_to_string(event)?)?;
     let partitions = whole["records"].as_object().context("the event has no records")?;
     std::os::unix::fs::symlink(event.with_file_name("schemas"), home.join("schemas"))?;

@@ -115,7 +115,8 @@ class Controlled:
     - "lost": carried out, and the connection is cut before the answer,
     - "late": the connection is cut, and the request is carried out `delay_ms` later,
     - "refused": answered with 500 and not carried out,
-    - "throttled": answered with ThrottlingException or SlowDown and not carried out.
+    - "throttled": answered with ThrottlingException or SlowDown and not carried out,
+    - "too_large": refused as Glue refuses tables of more than it holds, when it has more than `above_bytes`.
     """
 
     def __init__(self, application):
@@ -139,7 +140,9 @@ class Controlled:
                 (f for f in self.faults if f["operation"] == operation and seen % f["every"] == 0), None
             )
         kind = fault and fault["kind"]
-        if kind in ("refused", "throttled"):
+        if kind == "too_large" and int(environ.get("CONTENT_LENGTH") or 0) <= fault["above_bytes"]:
+            kind = None
+        if kind in ("refused", "throttled", "too_large"):
             return refuse(kind, environ, start_response)
         if kind == "late":
             length = int(environ.get("CONTENT_LENGTH") or 0)
@@ -197,8 +200,11 @@ def refuse(kind, environ, start_response):
         status, code = ("400 Bad Request", "ThrottlingException") if is_json else ("503 Slow Down", "SlowDown")
     else:
         status, code = "500 Internal Server Error", "InternalServiceException" if is_json else "InternalError"
+    if kind == "too_large":
+        status, code = "400 Bad Request", "InvalidInputException"
     if is_json:
-        body = json.dumps({"__type": code, "Message": "as the test wants it"})
+        message = "Payload size exceeded" if kind == "too_large" else "as the test wants it"
+        body = json.dumps({"__type": code, "Message": message})
     else:
         body = f"<Error><Code>{code}</Code><Message>as the test wants it</Message></Error>"
     start_response(status, [("Content-Type", "application/json" if is_json else "application/xml")])

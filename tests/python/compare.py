@@ -2,7 +2,7 @@
 
     python compare.py --reader pyiceberg WAREHOUSE GOLDEN.json… [--table kafka.orders]
 
-Exit 0: all equal. Exit 1: the first differences are printed. The warehouse is a directory with a SQLite catalog
+Exit 0: all equal. Exit 1: the first differences are printed. The warehouse is a directory with a SQLite catalog, or s3://… with Glue,
 `catalog.db` of the name `frazil`. `--table` reads another table than the golden file names.
 """
 
@@ -15,6 +15,7 @@ import pathlib
 import sys
 
 from golden import MOST_DIFFERENCES, POSITION, Golden, differences, from_reader, map_type, name_of, position, show_type
+from warehouse import is_on_s3
 
 READERS = ("pyiceberg", "duckdb", "spark")
 TIMEOUT_SECONDS = 15 * 60
@@ -22,7 +23,9 @@ TIMEOUT_SECONDS = 15 * 60
 
 def open_reader(name, warehouse):
     """Each reader is a module with a class `Reader`. Its `sees` and `sees_value` say what it cannot tell apart."""
-    return importlib.import_module(f"{name}_reader").Reader(pathlib.Path(warehouse).resolve())
+    return importlib.import_module(f"{name}_reader").Reader(
+        warehouse if is_on_s3(warehouse) else pathlib.Path(warehouse).resolve()
+    )
 
 
 def compare(reader, golden, table=None):

@@ -7,7 +7,7 @@ import re
 
 import duckdb
 
-from warehouse import database, local_path, metadata, metadata_location
+from warehouse import database, is_on_s3, local_path, metadata, metadata_location, s3_settings
 
 TYPES = {
     "BOOLEAN": "boolean", "INTEGER": "int", "BIGINT": "long", "FLOAT": "float", "DOUBLE": "double",
@@ -18,11 +18,20 @@ TYPES = {
 
 class Reader:
     def __init__(self, warehouse):
-        self.warehouse = database(warehouse).parent
+        self.warehouse = warehouse if is_on_s3(warehouse) else database(warehouse).parent
         self.connection = duckdb.connect(":memory:")
         self.connection.execute("set timezone = 'UTC'; set memory_limit = '2GB'; set threads = 2")
         for extension in ("avro", "iceberg"):
             self.connection.execute(f"load '{extension_path(extension)}'")
+        if is_on_s3(warehouse):
+            self.connection.execute(f"load '{extension_path('httpfs')}'")
+            settings = s3_settings()
+            scheme, host = settings["endpoint"].split("://")
+            self.connection.execute(
+                f"create secret (type s3, key_id '{settings['access-key-id']}', region '{settings['region']}',"
+                f" secret '{settings['secret-access-key']}', endpoint '{host}', url_style 'path',"
+                f" use_ssl {scheme == 'https'})"
+            )
 
     def exists(self, table):
         return metadata_location(self.warehouse, table) is not None
@@ -54,7 +63,7 @@ class Reader:
         return found
 
     def avro(self, columns, location):
-        file = quoted(str(local_path(location)))
+        file = quoted(location if is_on_s3(location) else str(local_path(location)))
         return self.connection.sql(f"select {columns} from read_avro({file})").fetchall()
 
     def count_between(self, table, column, first, end):

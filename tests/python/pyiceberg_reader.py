@@ -1,16 +1,21 @@
-"""PyIceberg, through its own SQLite catalog."""
+"""PyIceberg, through its own SQLite catalog, or its own Glue catalog."""
 
 import functools
 
+from pyiceberg.catalog import load_catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import And, GreaterThanOrEqual, LessThan
 from pyiceberg.types import ListType, MapType, StructType, TimestamptzType
 
-from warehouse import CATALOG, database
+from warehouse import CATALOG, database, is_on_s3, s3_settings
 
 
 class Reader:
     def __init__(self, warehouse):
+        if is_on_s3(warehouse):
+            settings = {f"s3.{name}": value for name, value in s3_settings().items()}
+            self.catalog = load_catalog(CATALOG, type="glue", **settings)
+            return
         self.catalog = SqlCatalog(
             CATALOG, uri=f"sqlite:///{database(warehouse)}", warehouse=f"file://{warehouse}",
             init_catalog_tables="false",

@@ -1,11 +1,35 @@
-"""The local warehouse, as far as a reader needs it: where a table's current metadata.json is. No library but SQLite's."""
+"""The warehouse, as far as a reader needs it: where a table's current metadata.json is, and what is in it. A directory
+with SQLite, or `s3://…` with Glue, at the endpoint and with the keys of the environment, as AWS's own tools have them."""
 
+import functools
 import json
+import os
 import pathlib
 import sqlite3
 import urllib.parse
 
 CATALOG = "frazil"
+
+
+def is_on_s3(warehouse):
+    return str(warehouse).startswith("s3://")
+
+
+@functools.lru_cache
+def aws(service):
+    import boto3  # local warehouses need none
+
+    return boto3.client(service)
+
+
+def s3_settings():
+    """Endpoint and keys, for readers that do not look into the environment."""
+    return {
+        "endpoint": os.environ["AWS_ENDPOINT_URL"],
+        "access-key-id": os.environ["AWS_ACCESS_KEY_ID"],
+        "secret-access-key": os.environ["AWS_SECRET_ACCESS_KEY"],
+        "region": os.environ["AWS_REGION"],
+    }
 
 
 def database(warehouse):
@@ -19,6 +43,12 @@ def database(warehouse):
 def metadata_location(warehouse, table):
     """The location that the catalog holds for `table`, or None."""
     namespace, name = table.rsplit(".", 1)
+    if is_on_s3(warehouse):
+        try:
+            found = aws("glue").get_table(DatabaseName=namespace, Name=name)["Table"]
+        except aws("glue").exceptions.EntityNotFoundException:
+            return None
+        return found["Parameters"]["metadata_location"]
     connection = sqlite3.connect(f"{database(warehouse).as_uri()}?mode=ro", uri=True)
     try:
         found = connection.execute(
@@ -40,4 +70,8 @@ def local_path(location):
 
 
 def metadata(warehouse, table):
-    return json.loads(local_path(metadata_location(warehouse, table)).read_text(encoding="utf-8"))
+    location = metadata_location(warehouse, table)
+    if is_on_s3(location):
+        bucket, key = location.removeprefix("s3://").split("/", 1)
+        return json.loads(aws("s3").get_object(Bucket=bucket, Key=key)["Body"].read())
+    return json.loads(local_path(location).read_text(encoding="utf-8"))

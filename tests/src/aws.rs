@@ -3,6 +3,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
 use frazil_aws::{AccessKeys, AccountSettings, AwsSettings};
 use frazil_core::Secret;
 use serde_json::Value;
@@ -59,12 +60,14 @@ impl AwsServer {
     }
 
     /// What a process needs to use it.
-    pub fn environment(&self) -> [(&str, &str); 4] {
+    pub fn environment(&self) -> [(&str, &str); 5] {
         [
             ("AWS_ENDPOINT_URL", &self.endpoint),
             ("AWS_ACCESS_KEY_ID", "test"),
             ("AWS_SECRET_ACCESS_KEY", "test"),
             ("AWS_REGION", REGION),
+            // Python's name for it.
+            ("AWS_DEFAULT_REGION", REGION),
         ]
     }
 
@@ -94,19 +97,86 @@ impl AwsServer {
         Ok(serde_json::from_str(&self.post("/_control/counts", "")?)?)
     }
 
+    /// Forgets everything, but for the bucket.
+    pub fn reset(&self) -> Result<()> {
+        self.post("/moto-api/reset", "")?;
+        let (status, _) = request(&self.endpoint, "PUT", &format!("/{}", Self::BUCKET), "", "")?;
+        ensure!(status == 200, "{status}");
+        Ok(())
+    }
+
+    /// Asks Glue.
+    pub fn glue(&self, operation: &str, input: &Value) -> Result<Value> {
+        let headers = format!(
+            "X-Amz-Target: AWSGlue.{operation}\r\nContent-Type: application/x-amz-json-1.1\r\n{}",
+            signed_for("glue")
+        );
+        let (status, answer) = request(&self.endpoint, "POST", "/", &headers, &input.to_string())?;
+        let answer = String::from_utf8(answer)?;
+        ensure!(status == 200, "{status}: {answer}");
+        Ok(serde_json::from_str(&answer)?)
+    }
+
+    /// An object of its bucket, past everything that goes wrong.
+    pub fn object(&self, location: &str) -> Option<Bytes> {
+        let path = location.strip_prefix("s3:/")?;
+        let (status, body) = request(&self.endpoint, "GET", path, &signed_for("s3"), "").ok()?;
+        (status == 200).then(|| body.into())
+    }
+
     fn post(&self, path: &str, body: &str) -> Result<String> {
-        let address = self.endpoint.trim_start_matches("http://");
-        let mut stream = TcpStream::connect(address)?;
-        write!(
-            stream,
-            "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        )?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        let (head, body) = answer.split_once("\r\n\r\n").context("no answer")?;
-        ensure!(head.starts_with("HTTP/1.1 200"), "{head}");
-        Ok(body.to_owned())
+        let (status, answer) = request(&self.endpoint, "POST", path, "", body)?;
+        ensure!(status == 200, "{status}: {}", String::from_utf8_lossy(&answer));
+        Ok(String::from_utf8(answer)?)
+    }
+}
+
+/// The server wants to know for which service, and does not look at signatures.
+fn signed_for(service: &str) -> String {
+    format!("Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/{REGION}/{service}/aws4_request\r\n")
+}
+
+/// As simple as the server allows.
+fn request(endpoint: &str, method: &str, path: &str, headers: &str, body: &str) -> Result<(u16, Vec<u8>)> {
+    let address = endpoint.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address)?;
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    let end = answer
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .context("no answer")?;
+    let head = std::str::from_utf8(&answer[..end])?;
+    let status = head.split(' ').nth(1).context("no status")?.parse()?;
+    let body = &answer[end + 4..];
+    match head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
+        true => Ok((status, joined(body)?)),
+        false => Ok((status, body.to_vec())),
+    }
+}
+
+/// The chunks of a body as one.
+fn joined(mut body: &[u8]) -> Result<Vec<u8>> {
+    let mut joined = Vec::new();
+    loop {
+        let end = body
+            .windows(2)
+            .position(|two| two == b"\r\n")
+            .context("no chunk")?;
+        let length = usize::from_str_radix(std::str::from_utf8(&body[..end])?, 16)?;
+        let chunk = body
+            .get(end + 2..end + 2 + length)
+            .context("a chunk is cut off")?;
+        if chunk.is_empty() {
+            return Ok(joined);
+        }
+        joined.extend_from_slice(chunk);
+        body = &body[end + 4 + length..];
     }
 }
 

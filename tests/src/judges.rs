@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
+use crate::python::run_python_with;
 use crate::run_python;
 
 /// Somebody else's reader of Iceberg tables.
@@ -45,6 +46,22 @@ pub fn compare(reader: Reader, warehouse: &Path, goldens: &[impl AsRef<Path>]) -
     ];
     arguments.extend(goldens.iter().map(|golden| golden.as_ref().as_os_str()));
     run_python(reader.environment(), "compare.py", &arguments)
+}
+
+/// As [`compare`], for a warehouse on S3, with what the process needs to reach it.
+pub fn compare_on_s3(
+    reader: Reader,
+    warehouse: &str,
+    goldens: &[impl AsRef<Path>],
+    variables: &[(&str, &str)],
+) -> Result<String> {
+    let mut arguments = vec![
+        OsStr::new("--reader"),
+        OsStr::new(reader.name()),
+        OsStr::new(warehouse),
+    ];
+    arguments.extend(goldens.iter().map(|golden| golden.as_ref().as_os_str()));
+    run_python_with(reader.environment(), "compare.py", &arguments, variables)
 }
 
 /// As [`compare`], for a table that has another name than the golden file says.

@@ -45,6 +45,6 @@ pub mod simulation;
 
 pub use aws::AwsServer;
 pub use command::{binary, frazil, run_frazil, run_frazil_with};
-pub use judges::{Reader, compare, compare_table, footers, sample_warehouse};
-pub use python::{python, repository, run_python};
+pub use judges::{Reader, compare, compare_on_s3, compare_table, footers, sample_warehouse};
+pub use python::{python, repository, run_python, run_python_with};
 pub use scene::{Scene, Weight, expected_rows, json_record, poison_record};

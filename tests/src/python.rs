@@ -25,6 +25,7 @@ pub fn python(environment: &str) -> Result<PathBuf> {
             scripts().join("environment.py").as_os_str(),
             OsStr::new(environment),
         ],
+        &[],
     )?;
     Ok(PathBuf::from(printed.trim_end()))
 }
@@ -37,21 +38,32 @@ pub fn run_python<A: AsRef<OsStr>>(
     script: impl AsRef<Path>,
     arguments: &[A],
 ) -> Result<String> {
+    run_python_with(environment, script, arguments, &[])
+}
+
+/// As [`run_python`], with variables beside those of this process.
+pub fn run_python_with<A: AsRef<OsStr>>(
+    environment: &str,
+    script: impl AsRef<Path>,
+    arguments: &[A],
+    variables: &[(&str, &str)],
+) -> Result<String> {
     let script = scripts().join(script);
     let arguments: Vec<&OsStr> = std::iter::once(script.as_os_str())
         .chain(arguments.iter().map(AsRef::as_ref))
         .collect();
-    run(python(environment)?.as_os_str(), &arguments)
+    run(python(environment)?.as_os_str(), &arguments, variables)
 }
 
 fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("python")
 }
 
-fn run(program: &OsStr, arguments: &[&OsStr]) -> Result<String> {
+fn run(program: &OsStr, arguments: &[&OsStr], variables: &[(&str, &str)]) -> Result<String> {
     let mut command = Command::new(program);
     command
         .args(arguments)
+        .envs(variables.iter().copied())
         .current_dir(repository())
         .stdin(Stdio::null());
     let done = command.output().with_context(|| {

@@ -18,6 +18,7 @@ use frazil_table::{
 };
 use iceberg::spec::{FormatVersion, ManifestList};
 
+use crate::AwsServer;
 use crate::model::{Columns, Content, Fetch, Record, TableReader, VisibleRow, event_json};
 use crate::simulation::{
     Dice, FaultPlan, FaultyCatalog, FaultyStateStore, FaultyStorage, MemoryCatalog, MemoryStateStore,
@@ -106,6 +107,21 @@ impl Scene {
         let truth = open_warehouse(directory, &environment)?;
         let read = |location: &str| fs::read(location.strip_prefix("file://")?).ok().map(Bytes::from);
         Ok(Self::on(truth, clock, plan, Arc::new(read)))
+    }
+
+    /// On AWS's stand-in, under a prefix that nobody uses.
+    pub async fn on_aws(server: &Arc<AwsServer>, prefix: &str, plan: FaultPlan) -> Result<Self> {
+        let clock = Arc::new(VirtualClock::eager());
+        let environment = Environment::new(clock.clone(), Arc::new(Dice::new(1)));
+        let location = server.warehouse(prefix);
+        let truth = frazil_aws::open_warehouse(&location, &server.settings(), &environment).await?;
+        let server = server.clone();
+        Ok(Self::on(
+            truth,
+            clock,
+            plan,
+            Arc::new(move |location| server.object(location)),
+        ))
     }
 
     fn on(truth: Warehouse, clock: Arc<VirtualClock>, plan: FaultPlan, read: ReadFile) -> Self {

@@ -122,7 +122,7 @@ struct StoppedDrain {
 }
 
 pub(crate) async fn commit(session: &Session, table: Option<&str>, output: &Output) -> Result<Outcome> {
-    let warehouse = session.existing_warehouse()?;
+    let warehouse = session.existing_warehouse().await?;
     let tables = match table {
         None => None,
         Some(name) => Some(vec![find_table(&warehouse, name).await?]),

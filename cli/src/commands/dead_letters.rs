@@ -65,7 +65,7 @@ pub(crate) async fn dead_letters(
     arguments: DeadLetters,
     output: &Output,
 ) -> Result<Outcome> {
-    let warehouse = session.existing_warehouse()?;
+    let warehouse = session.existing_warehouse().await?;
     let name = find_table(&warehouse, &arguments.table).await?;
     let codes = arguments.code;
     let wanted = move |letter: &DeadLetter| codes.is_empty() || codes.contains(&letter.code);

@@ -21,7 +21,7 @@ struct Description {
 }
 
 pub(crate) async fn describe(session: &Session, name: &str, output: &Output) -> Result<Outcome> {
-    let warehouse = session.existing_warehouse()?;
+    let warehouse = session.existing_warehouse().await?;
     let name = find_table(&warehouse, name).await?;
     let table = warehouse.load_existing(&name).await?;
     output.print(&Description {

@@ -13,7 +13,7 @@ use crate::session::{EventFile, Handlers, Session};
 use crate::units;
 
 /// What became of events.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Ingested {
     pub(crate) events: Vec<IngestedEvent>,
     /// Why the next event was not taken; those after it were not tried.
@@ -44,7 +44,7 @@ pub(crate) struct Stopped {
 
 pub(crate) async fn ingest(session: &Session, events: &[PathBuf], output: &Output) -> Result<Outcome> {
     let events = EventFile::expand(events)?;
-    let warehouse = session.warehouse()?;
+    let warehouse = session.warehouse().await?;
     let progress = session.progress();
     let mut handlers = Handlers::default();
     let ingested = ingest_events(session, &mut handlers, &warehouse, &events, &progress).await;
@@ -78,10 +78,7 @@ pub(crate) async fn ingest_events(
             (Err(error), _) | (_, Err(error)) => Err(error),
         };
         match taken {
-            Ok(report) => ingested.events.push(IngestedEvent {
-                event: event.name(),
-                report,
-            }),
+            Ok(report) => ingested.events.push(IngestedEvent::new(event.name(), report)),
             Err(error) => {
                 let not_tried = events.len() - index - 1;
                 ingested.stopped = Some(Stopped::new(event.name(), &error, not_tried));
@@ -92,8 +89,14 @@ pub(crate) async fn ingest_events(
     ingested
 }
 
+impl IngestedEvent {
+    pub(crate) fn new(event: String, report: IngestReport) -> Self {
+        Self { event, report }
+    }
+}
+
 impl Stopped {
-    fn new(event: String, error: &Error, not_tried: usize) -> Self {
+    pub(crate) fn new(event: String, error: &Error, not_tried: usize) -> Self {
         Self {
             event,
             error: ErrorDocument::from(error),
@@ -194,7 +197,7 @@ fn topic_text(topic: &TopicReport) -> String {
 #[cfg(test)]
 mod tests {
     use frazil_core::{Epoch, ErrorKind, Offset, Partition, TableName, TopicPartition};
-    use frazil_ingest::Failure;
+    use frazil_ingest::{Failure, Took};
 
     use super::*;
 
@@ -214,6 +217,7 @@ mod tests {
             file_bytes: 41_230,
             outcome,
             failures: Vec::new(),
+            took: Took::default(),
         }
     }
 

@@ -31,7 +31,7 @@ struct Shown {
 }
 
 pub(crate) async fn pending(session: &Session, pending: Pending, output: &Output) -> Result<Outcome> {
-    let warehouse = session.existing_warehouse()?;
+    let warehouse = session.existing_warehouse().await?;
     match pending.action {
         Some(PendingAction::Show { id }) => {
             output.print(&Shown {

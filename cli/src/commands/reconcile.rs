@@ -34,7 +34,7 @@ pub(crate) async fn reconcile(
     expect_contiguous: bool,
     output: &Output,
 ) -> Result<Outcome> {
-    let warehouse = session.existing_warehouse()?;
+    let warehouse = session.existing_warehouse().await?;
     let topic = TopicName::from(topic);
     let source = session.source_of(&warehouse, &topic, source.name()).await?;
     let progress = session.progress();

@@ -61,7 +61,7 @@ struct TableRun {
 
 pub(crate) async fn run(session: &Session, events: &[PathBuf], output: &Output) -> Result<Outcome> {
     let events = EventFile::expand(events)?;
-    let warehouse = session.warehouse()?;
+    let warehouse = session.warehouse().await?;
     let progress = session.progress();
     let mut handlers = Handlers::default();
     let ingested = ingest_events(session, &mut handlers, &warehouse, &events, &progress).await;
@@ -170,11 +170,11 @@ async fn describe(
     };
     let sample = ShownRows::read(warehouse, &table, &request).await?;
     let overview = table_overview(&table);
-    let database = session.database(warehouse);
+    let reached = session.reached(warehouse);
     let queries = Queries::new(
         &name,
         &overview.metadata_location,
-        &database,
+        &reached,
         warehouse.layout.warehouse(),
     );
     Ok(Some(TableRun {

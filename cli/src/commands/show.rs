@@ -24,7 +24,7 @@ pub(crate) struct ShownRows {
 }
 
 pub(crate) async fn show(session: &Session, show: &Show, output: &Output) -> Result<Outcome> {
-    let warehouse = session.existing_warehouse()?;
+    let warehouse = session.existing_warehouse().await?;
     let name = find_table(&warehouse, &show.table).await?;
     let table = warehouse.load_existing(&name).await?;
     let request = ScanRequest {

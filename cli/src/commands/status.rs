@@ -26,7 +26,7 @@ pub(crate) async fn status(
     source: &Source,
     output: &Output,
 ) -> Result<Outcome> {
-    let warehouse = session.existing_warehouse()?;
+    let warehouse = session.existing_warehouse().await?;
     let progress = session.progress();
     progress.say("reading what is pending");
     let in_detail = topic.is_some();

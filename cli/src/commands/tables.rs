@@ -27,7 +27,7 @@ struct Unreadable {
 }
 
 pub(crate) async fn tables(session: &Session, output: &Output) -> Result<Outcome> {
-    let warehouse = session.existing_warehouse()?;
+    let warehouse = session.existing_warehouse().await?;
     let progress = session.progress();
     progress.say("reading tables");
     let mut listed = Tables {

@@ -82,7 +82,7 @@ struct Restaged {
 }
 
 pub(crate) async fn topic(session: &Session, command: TopicCommand, output: &Output) -> Result<Outcome> {
-    let warehouse = session.existing_warehouse()?;
+    let warehouse = session.existing_warehouse().await?;
     let named = match &command {
         TopicCommand::Suspend { topic, .. }
         | TopicCommand::Resume { topic, .. }

@@ -1,12 +1,15 @@
+use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_config::Config;
-use frazil_core::{Result, TableName};
+use frazil_core::{Result, TableName, TimestampMs};
 use frazil_table::{
     CommitReport, CommitSettings, DrainReport, EventSink, SnapshotRetention, Warehouse, commit_table,
     drain_parked, properties,
 };
+use futures::future::{Either, select};
 use futures::stream::{self, StreamExt};
 
 /// Tables committed at once: a commit waits for storage most of its time.
@@ -29,6 +32,17 @@ pub struct TableCommit {
     pub table: TableName,
     /// What was done.
     pub result: Result<CommitReport>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// A run over tables that ended in time.
+#[derive(Debug, Default)]
+pub struct Run {
+    /// Tables that were committed, or failed.
+    pub commits: Vec<TableCommit>,
+    /// Tables for which there was no time, ascending.
+    pub left: Vec<TableName>,
 }
 
 impl CatalogFunction {
@@ -43,18 +57,42 @@ impl CatalogFunction {
             Some(tables) => tables.to_vec(),
             None => self.tables().await?,
         };
+        let never = TimestampMs(i64::MAX);
+        Ok(self.commit_until(&tables, never, never).await.commits)
+    }
+
+    /// Commits what is pending of these tables: begins none after `begin_until`, and gives up at `stop_at` what is under
+    /// way, which leaves it to the next run.
+    pub async fn commit_until(
+        &self,
+        tables: &[TableName],
+        begin_until: TimestampMs,
+        stop_at: TimestampMs,
+    ) -> Run {
+        let environment = &self.warehouse.environment;
         let commit = |table: TableName| async move {
-            let result = self.commit_one(&table).await;
+            let started = environment.now();
+            if started >= begin_until {
+                return Err(table);
+            }
+            let Some(result) = self.commit_in_time(&table, stop_at).await else {
+                return Err(table);
+            };
             if let Err(error) = &result {
                 tracing::error!(%table, kind = %error.kind(), %error, "commit failed");
             }
-            TableCommit { table, result }
+            let took = environment.now().since(started);
+            Ok(TableCommit { table, result, took })
         };
-        Ok(stream::iter(tables)
-            .map(commit)
-            .buffered(TABLES_AT_ONCE)
-            .collect()
-            .await)
+        let mut ended = stream::iter(tables.to_vec()).map(commit).buffered(TABLES_AT_ONCE);
+        let mut run = Run::default();
+        while let Some(ended) = ended.next().await {
+            match ended {
+                Ok(commit) => run.commits.push(commit),
+                Err(left) => run.left.push(left),
+            }
+        }
+        run
     }
 
     /// Hands parked events of running topics to ingest, in order.
@@ -62,21 +100,34 @@ impl CatalogFunction {
         drain_parked(&self.warehouse, sink, PARKED_PER_RUN).await
     }
 
-    /// All tables with rows that Frazil made, ascending.
+    /// All tables that topics of this warehouse feed and that the catalog has, ascending. O(topics).
     pub async fn tables(&self) -> Result<Vec<TableName>> {
-        let mut tables = Vec::new();
-        for namespace in self.warehouse.catalog.namespaces().await? {
-            for table in self.warehouse.catalog.tables(&namespace).await? {
-                let loaded = self.warehouse.load(&table).await?;
-                let has_ledger = |table: &frazil_table::LoadedTable| {
-                    table.metadata.properties().contains_key(properties::LEDGER)
-                };
-                if loaded.as_ref().is_some_and(has_ledger) {
-                    tables.push(table);
-                }
+        let states = self.warehouse.topic_states().await?;
+        let tables: BTreeSet<TableName> = states
+            .into_iter()
+            .flat_map(|state| state.tables.into_keys())
+            .collect();
+        let mut found = Vec::new();
+        for table in tables {
+            if self.warehouse.catalog.load(&table).await?.is_some() {
+                found.push(table);
             }
         }
-        Ok(tables)
+        Ok(found)
+    }
+
+    /// `None` when it was given up.
+    async fn commit_in_time(&self, table: &TableName, stop_at: TimestampMs) -> Option<Result<CommitReport>> {
+        let commit = pin!(self.commit_one(table));
+        if stop_at.0 == i64::MAX {
+            return Some(commit.await);
+        }
+        let environment = &self.warehouse.environment;
+        let time = stop_at.since(environment.now());
+        match select(commit, pin!(environment.sleep(time))).await {
+            Either::Left((result, _)) => Some(result),
+            Either::Right(_) => None,
+        }
     }
 
     async fn commit_one(&self, table: &TableName) -> Result<CommitReport> {

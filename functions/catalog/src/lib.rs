@@ -2,8 +2,13 @@
 //!
 //! It never converts rows, and ingest never commits any: that is what keeps the two out of each other's way.
 
+mod function;
 mod handler;
+mod metrics;
 mod operation;
+mod pending;
 
-pub use handler::{CatalogFunction, TableCommit};
-pub use operation::{CommitAnswer, Operation, TableAnswer};
+pub use function::{Answer, Function};
+pub use handler::{CatalogFunction, Run, TableCommit};
+pub use operation::{CommitAnswer, Operation, PendingAnswer, TableAnswer};
+pub use pending::{ParkedTopic, Work};

@@ -1,13 +1,11 @@
 //! The Lambda binary of the catalog function.
 
-use std::sync::Arc;
-
-use frazil_catalog::{CatalogFunction, CommitAnswer, Operation};
-use frazil_config::{Config, Settings};
-use frazil_core::{Error, ErrorKind};
-use frazil_local::open_warehouse;
+use frazil_catalog::{Function, Operation};
+use frazil_config::Settings;
+use frazil_core::Error;
+use frazil_deployment::{Deployment, deadline};
 use frazil_table::system_environment;
-use frazil_telemetry::{LogFormat, start_logs};
+use frazil_telemetry::{LogFormat, start_logs, write_metrics};
 use lambda_runtime::{Diagnostic, LambdaEvent, run, service_fn};
 
 #[tokio::main]
@@ -19,27 +17,16 @@ async fn main() -> Result<(), lambda_runtime::Error> {
         settings.log.as_deref().unwrap_or("info"),
         &environment,
     )?;
-    let config = match &settings.config {
-        Some(path) => Config::load(path)?,
-        None => Config::default(),
-    };
-    let directory = settings
-        .warehouse
-        .as_deref()
-        .or(config.warehouse())
-        .ok_or_else(|| {
-            Error::new(ErrorKind::Invalid, "start", "no warehouse is named").with_hint("set FRAZIL_WAREHOUSE")
-        })?;
-    let warehouse = open_warehouse(directory, &environment)?;
-    let function = CatalogFunction::new(warehouse, Arc::new(config));
-    let function = &function;
+    let function = Function::new(Deployment::open(&settings, &environment).await?);
+    let (function, environment) = (&function, &environment);
     run(service_fn(move |event: LambdaEvent<Operation>| async move {
-        let Operation::Commit { tables } = event.payload;
-        function
-            .commit(tables.as_deref())
+        let deadline = deadline(event.context.deadline, environment.now());
+        let answer = function
+            .invoke(&event.payload, deadline)
             .await
-            .map(|commits| CommitAnswer::of(&commits))
-            .map_err(diagnostic)
+            .map_err(diagnostic)?;
+        write_metrics(&answer.metrics);
+        Ok::<_, Diagnostic>(answer.body)
     }))
     .await
 }

@@ -1,27 +1,72 @@
 use frazil_core::{ErrorKind, TableName};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
-use crate::handler::TableCommit;
+use crate::handler::{Run, TableCommit};
+use crate::pending::{ParkedTopic, Work};
+
+/// Tables per batch when nobody says: one invocation commits them, several at once.
+const DEFAULT_BATCH: usize = 20;
 
 /// What the function is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "operation", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Operation {
-    /// Commit what is pending of these tables, or of all.
+    /// Look where there is work.
+    ListPending {
+        /// How many tables make a batch.
+        #[serde(default = "default_batch")]
+        batch: usize,
+    },
+    /// Commit what is pending of these tables, or of all that have something pending.
     Commit {
-        /// The tables; all when left out.
+        /// The tables.
         #[serde(default)]
         tables: Option<Vec<TableName>>,
     },
+    /// Say how every topic stands.
+    Status,
+}
+
+fn default_batch() -> usize {
+    DEFAULT_BATCH
+}
+
+/// Where there is work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PendingAnswer {
+    /// Tables with something pending, in batches for `commit`.
+    pub batches: Vec<Vec<TableName>>,
+    /// Topics with parked events that run, in batches for ingest's `drain`.
+    pub parked: Vec<ParkedTopic>,
+    /// Uuids with pending descriptors that no topic knows.
+    pub unknown: Vec<Uuid>,
+}
+
+impl PendingAnswer {
+    /// The answer for work in batches of so many tables, at least one.
+    pub fn of(work: Work, batch: usize) -> Self {
+        Self {
+            batches: work
+                .tables
+                .chunks(batch.max(1))
+                .map(<[TableName]>::to_vec)
+                .collect(),
+            parked: work.parked,
+            unknown: work.unknown,
+        }
+    }
 }
 
 /// What a commit run did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CommitAnswer {
-    /// One entry per table.
+    /// One entry per table that was begun.
     pub tables: Vec<TableAnswer>,
     /// How many tables failed.
     pub failed: usize,
+    /// Tables for which there was no time: ask again with these.
+    pub left: Vec<TableName>,
 }
 
 /// What a commit run did to one table.
@@ -46,10 +91,14 @@ pub struct TableAnswer {
 
 impl CommitAnswer {
     /// The answer for a run.
-    pub fn of(commits: &[TableCommit]) -> Self {
-        let tables: Vec<TableAnswer> = commits.iter().map(TableAnswer::of).collect();
+    pub fn of(run: &Run) -> Self {
+        let tables: Vec<TableAnswer> = run.commits.iter().map(TableAnswer::of).collect();
         let failed = tables.iter().filter(|table| table.error.is_some()).count();
-        Self { tables, failed }
+        Self {
+            tables,
+            failed,
+            left: run.left.clone(),
+        }
     }
 }
 
@@ -93,6 +142,10 @@ mod tests {
     fn operations_are_tagged() {
         let read = |json: &str| serde_json::from_str::<Operation>(json).map_err(|e| e.to_string());
         assert_eq!(
+            read(r#"{"operation":"list_pending"}"#),
+            Ok(Operation::ListPending { batch: 20 })
+        );
+        assert_eq!(
             read(r#"{"operation":"commit"}"#),
             Ok(Operation::Commit { tables: None })
         );
@@ -106,7 +159,7 @@ mod tests {
         assert!(
             read(r#"{"operation":"drop"}"#)
                 .unwrap_err()
-                .contains("unknown variant `drop`, expected `commit`")
+                .contains("unknown variant `drop`, expected one of `list_pending`, `commit`, `status`")
         );
         assert!(
             read(r#"{"operation":"commit","table":"x"}"#)

@@ -15,7 +15,7 @@ use crate::breaker::Breaker;
 use crate::design::mapping;
 use crate::encoding::{Encoding, Known, kept, known, prevailing};
 use crate::parts::PreparedRoute;
-use crate::report::{IngestReport, TopicOutcome, TopicReport, size_of};
+use crate::report::{IngestReport, Took, TopicOutcome, TopicReport, size_of};
 use crate::route::{Routed, record_names};
 use crate::schemas::Schemas;
 
@@ -24,12 +24,15 @@ use crate::schemas::Schemas;
 pub struct IngestOptions {
     /// Two schema changes of a table are at least this far apart.
     pub schema_interval: Duration,
+    /// Whether what is taken may fill holes of any age: somebody delivers again what the event source gave up on.
+    pub backfill: bool,
 }
 
 impl Default for IngestOptions {
     fn default() -> Self {
         Self {
             schema_interval: Duration::from_secs(10),
+            backfill: false,
         }
     }
 }
@@ -141,6 +144,7 @@ impl Ingest {
             let reason = suspended.map_or("it is of another life of the topic", |of| of.message.as_str());
             return self.park(topic, reason).await;
         }
+        let started = self.warehouse.environment.now();
         let records = topic.records();
         let encoding = self.encoding(topic).await?;
         let mapping = mapping(&topic.settings)?;
@@ -176,7 +180,13 @@ impl Ingest {
                 .is_none_or(|stop: &Stop| record.offset < stop.offset)
         };
         routes.iter_mut().for_each(|route| route.retain(is_taken));
-        self.stage(topic, &records, &routes, &unreadable, &stops).await
+        let decoded = self.warehouse.environment.now();
+        let mut report = self.stage(topic, &records, &routes, &unreadable, &stops).await?;
+        report.took = Took {
+            decode: decoded.since(started),
+            write: self.warehouse.environment.now().since(decoded),
+        };
+        Ok(report)
     }
 
     /// Why the topic must stop, if its records are of another type than its table was made for.
@@ -408,6 +418,7 @@ impl<'a> TopicEvent<'a> {
             file_bytes: 0,
             outcome,
             failures: Vec::new(),
+            took: Took::default(),
         }
     }
 }

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use frazil_core::{Epoch, Offset, SourceName, TableName, TopicName, TopicPartition};
 use frazil_kafka::Record;
 use frazil_table::Staged;
@@ -43,6 +45,18 @@ pub struct TopicReport {
     /// Where records must be delivered again: they and what follows were not taken.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
+    /// How long it took.
+    #[serde(skip)]
+    pub took: Took,
+}
+
+/// How long a topic's records took, to the millisecond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Took {
+    /// To look up schemas and decode.
+    pub decode: Duration,
+    /// To make tables ready, and to write data files and descriptors.
+    pub write: Duration,
 }
 
 /// What one table got of one topic.

@@ -205,7 +205,7 @@ impl Ingest {
             claims,
             rows,
             dead_letters,
-            backfill: settings.backfill,
+            backfill: settings.backfill || self.options.backfill,
             parked_as: match topic.delivery {
                 Delivery::Live => None,
                 Delivery::Parked(parked) => Some(parked.id),

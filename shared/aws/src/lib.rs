@@ -25,5 +25,5 @@ mod warehouse;
 pub use account::{AccessKeys, Account, AccountSettings, AssumedRole};
 pub use glue_catalog::GlueCatalog;
 pub use glue_schemas::GlueSchemas;
-pub use s3::{S3StateStore, S3Storage};
+pub use s3::{IfChanged, S3StateStore, S3Storage};
 pub use warehouse::{AwsSettings, open_warehouse};

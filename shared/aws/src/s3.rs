@@ -54,6 +54,22 @@ pub struct S3Storage {
     requests: Arc<Semaphore>,
 }
 
+/// An object, if it is not what is known already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IfChanged {
+    /// It is what is known.
+    Unchanged,
+    /// There is none.
+    Missing,
+    /// It is another.
+    Changed {
+        /// The object.
+        bytes: Bytes,
+        /// Its ETag.
+        version: String,
+    },
+}
+
 impl S3Storage {
     /// Storage of the account.
     pub fn new(account: &Account) -> Self {
@@ -61,6 +77,35 @@ impl S3Storage {
             client: client(account),
             requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
         }
+    }
+
+    /// Reads an object unless it is still the version that is `known`.
+    pub async fn get_if_changed(
+        &self,
+        location: &str,
+        known: Option<&str>,
+        limit_bytes: u64,
+    ) -> Result<IfChanged> {
+        if let Some(known) = known {
+            let at = S3Location::parse(location)?;
+            let _turn = self.turn().await;
+            let head = self.client.head_object().bucket(at.bucket).key(at.key);
+            match head.if_none_match(known).send().await {
+                Ok(_) => {}
+                Err(error) => {
+                    let refusal = Refusal::of(&error);
+                    return match refusal.status {
+                        Some(304) => Ok(IfChanged::Unchanged),
+                        Some(404) => Ok(IfChanged::Missing),
+                        _ => Err(failed::failed(HEAD, location, refusal).with_source(error)),
+                    };
+                }
+            }
+        }
+        Ok(match self.get_with_version(location, limit_bytes).await? {
+            Some((bytes, version)) => IfChanged::Changed { bytes, version },
+            None => IfChanged::Missing,
+        })
     }
 
     /// Waits for its turn.

@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use frazil_core::{Error, ErrorKind, Result, SourceName, TopicName};
 use toml::de::DeTable;
 
+use crate::aws::{AwsAccess, read_aws};
+use crate::encoding::SchemaSource;
 use crate::fault::{At, ConfigFaults, FaultList, Problem};
 use crate::pattern::TopicPattern;
+use crate::place::Place;
 use crate::reader::Section;
-use crate::registry::{Registry, read_registries};
+use crate::registry::{IdentitySource, Registry, RegistryAccess, read_registries};
 use crate::resolve::{check_keys, resolve};
 use crate::rules::{Rule, default_source, read_rules, read_sources};
 use crate::sections::{FileSection, TopicKeys};
@@ -24,7 +27,8 @@ pub const CONFIG_FORMAT: u32 = 1;
 #[derive(Debug, Clone)]
 pub struct Config {
     format: u32,
-    warehouse: Option<PathBuf>,
+    warehouse: Option<Place>,
+    aws: AwsAccess,
     schemas: Option<PathBuf>,
     /// What relative paths start from.
     folder: PathBuf,
@@ -42,6 +46,7 @@ impl Default for Config {
         Self {
             format: CONFIG_FORMAT,
             warehouse: None,
+            aws: AwsAccess::default(),
             schemas: None,
             folder: PathBuf::new(),
             registries: Vec::new(),
@@ -112,11 +117,16 @@ impl Config {
         check_keys(&file.defaults, None, faults);
         let sources = read_sources(&file, faults);
         let registries = read_registries(&file, path, faults);
+        let aws = read_aws(&file, faults);
         let rules = read_rules(&file, &sources, faults);
         let exact = resolve_exact(&rules, &sources, &file.defaults, &registries, faults);
         Self {
             format: file.format.map_or(CONFIG_FORMAT, |format| format.value),
-            warehouse: file.warehouse.map(|path| from_here(path.value)),
+            warehouse: file.warehouse.map(|place| match Place::of(place.value) {
+                Place::Local(relative) => Place::Local(folder.join(relative)),
+                on_s3 @ Place::S3(_) => on_s3,
+            }),
+            aws,
             schemas: file.schemas.map(|path| from_here(path.value)),
             registries,
             sources,
@@ -132,9 +142,14 @@ impl Config {
         self.format
     }
 
-    /// The directory of the tables, if the file names one.
-    pub fn warehouse(&self) -> Option<&Path> {
-        self.warehouse.as_deref()
+    /// Where the tables are, if the file says.
+    pub fn warehouse(&self) -> Option<&Place> {
+        self.warehouse.as_ref()
+    }
+
+    /// The AWS account of a warehouse on S3.
+    pub fn aws(&self) -> &AwsAccess {
+        &self.aws
     }
 
     /// The directory that is the schema registry, if the file names one.
@@ -150,6 +165,35 @@ impl Config {
     /// The path of [`SchemaSource::File`](crate::SchemaSource::File): relative ones start from the folder of this file.
     pub fn schema_file(&self, written: &str) -> PathBuf {
         self.folder.join(written)
+    }
+
+    /// The files that this one names, schemas and certificates: once each, ascending.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let keys = self
+            .rules
+            .iter()
+            .map(|rule| &rule.section.keys)
+            .chain([&self.defaults]);
+        let schemas = keys.filter_map(|keys| match &keys.schema.as_ref()?.value {
+            SchemaSource::File(written) => Some(self.schema_file(written)),
+            SchemaSource::Auto
+            | SchemaSource::Registry
+            | SchemaSource::Infer
+            | SchemaSource::Raw
+            | SchemaSource::Subject(..) => None,
+        });
+        let mut files: Vec<PathBuf> = schemas.collect();
+        for registry in &self.registries {
+            if let RegistryAccess::Confluent(access) = registry.access() {
+                files.extend(access.ca_file.clone());
+                if let Some(IdentitySource::File(path)) = &access.identity {
+                    files.push(path.clone());
+                }
+            }
+        }
+        files.sort();
+        files.dedup();
+        files
     }
 
     /// The sources, at least one.

@@ -4,30 +4,35 @@ use std::path::PathBuf;
 use frazil_core::{Error, ErrorKind, Result};
 
 use crate::fault::closest;
+use crate::place::Place;
 
 const PREFIX: &str = "FRAZIL_";
 /// What tests of this repository say to each other; of no meaning here.
 const TEST_PREFIX: &str = "FRAZIL_TEST_";
 /// Names that the configuration may give to its secrets; what begins otherwise with `FRAZIL_` is ours.
 const SECRET_PREFIX: &str = "FRAZIL_SECRET_";
-const KNOWN: [&str; 4] = [
+const KNOWN: [&str; 5] = [
     "FRAZIL_CONFIG",
     "FRAZIL_WAREHOUSE",
     "FRAZIL_SCHEMAS",
     "FRAZIL_LOG",
+    "FRAZIL_REPORT_ITEM_FAILURES",
 ];
 
 /// What the environment says. Options of the command go before it, and it goes before `frazil.toml`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settings {
-    /// `FRAZIL_CONFIG`: the path of `frazil.toml`.
-    pub config: Option<PathBuf>,
-    /// `FRAZIL_WAREHOUSE`: the directory of the tables.
-    pub warehouse: Option<PathBuf>,
+    /// `FRAZIL_CONFIG`: where `frazil.toml` is.
+    pub config: Option<Place>,
+    /// `FRAZIL_WAREHOUSE`: where the tables are.
+    pub warehouse: Option<Place>,
     /// `FRAZIL_SCHEMAS`: the directory that is the schema registry.
     pub schemas: Option<PathBuf>,
     /// `FRAZIL_LOG`: what is logged, such as `info` or `frazil_table=debug`.
     pub log: Option<String>,
+    /// `FRAZIL_REPORT_ITEM_FAILURES`: whether the event source mapping has `ReportBatchItemFailures`, so that a failed
+    /// record needs not fail the whole event.
+    pub report_item_failures: bool,
     /// Set by AWS Lambda.
     pub lambda: Option<LambdaSettings>,
 }
@@ -64,8 +69,13 @@ impl Settings {
                 continue;
             }
             match name {
-                "FRAZIL_CONFIG" => settings.config = Some(value.into()),
-                "FRAZIL_WAREHOUSE" => settings.warehouse = Some(value.into()),
+                "FRAZIL_CONFIG" => settings.config = Some(Place::of(value)),
+                "FRAZIL_WAREHOUSE" => settings.warehouse = Some(Place::of(value)),
+                "FRAZIL_REPORT_ITEM_FAILURES" => match value.to_str() {
+                    Some("true") => settings.report_item_failures = true,
+                    Some("false") => settings.report_item_failures = false,
+                    Some(_) | None => faults.push(format!("{name}: write true or false")),
+                },
                 "FRAZIL_SCHEMAS" => settings.schemas = Some(value.into()),
                 "FRAZIL_LOG" => match value.into_string() {
                     Ok(value) => settings.log = Some(value),
@@ -126,10 +136,11 @@ mod tests {
         assert_eq!(
             settings,
             Settings {
-                config: Some("/etc/frazil.toml".into()),
+                config: Some(Place::Local("/etc/frazil.toml".into())),
                 warehouse: None,
                 schemas: None,
                 log: Some("debug".to_owned()),
+                report_item_failures: false,
                 lambda: Some(LambdaSettings {
                     function: "frazil-ingest".to_owned(),
                     memory_mib: Some(1769)
@@ -145,7 +156,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "cannot use the environment: FRAZIL_COLOUR: unknown variable; known are FRAZIL_CONFIG, \
-             FRAZIL_WAREHOUSE, FRAZIL_SCHEMAS, FRAZIL_LOG; FRAZIL_WAREHUOSE: unknown variable; did you mean \
+             FRAZIL_WAREHOUSE, FRAZIL_SCHEMAS, FRAZIL_LOG, FRAZIL_REPORT_ITEM_FAILURES; FRAZIL_WAREHUOSE: unknown variable; did you mean \
              FRAZIL_WAREHOUSE?"
         );
     }

@@ -22,6 +22,7 @@
 //! assert_eq!(faults.to_string(), "frazil.toml:2:1: topics.orders.freshnes: unknown key; did you mean `freshness`?");
 //! ```
 
+mod aws;
 mod choice;
 mod config;
 mod duration;
@@ -34,6 +35,7 @@ mod instant;
 mod kafka_columns;
 mod layout;
 mod pattern;
+mod place;
 mod reader;
 mod registry;
 mod resolve;
@@ -44,6 +46,7 @@ mod sections;
 mod source;
 mod topic;
 
+pub use aws::{AwsAccess, CatalogKind};
 pub use config::{CONFIG_FORMAT, Config, MAX_CONFIG_BYTES};
 pub use duration::DurationMs;
 pub use encoding::{Format, Framing, SchemaSource};
@@ -54,6 +57,7 @@ pub use frozen::FrozenChange;
 pub use instant::{Instant, InstantRange};
 pub use kafka_columns::KafkaColumns;
 pub use layout::{PartitionField, SortField, Transform};
+pub use place::Place;
 pub use registry::{
     ConfluentAccess, IdentitySource, Registry, RegistryAccess, RegistryAuth, RegistryKind, SecretSource,
 };

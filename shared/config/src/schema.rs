@@ -184,6 +184,7 @@ fn schema_and_reader_know_the_same_keys() {
     let mut checked = 0;
     let all = [
         ("", root["properties"].as_object().unwrap()),
+        ("aws", properties(&root, "AwsSection")),
         ("sources.s", properties(&root, "SourceSection")),
         ("registries.r", properties(&root, "RegistrySection")),
         ("defaults", properties(&root, "TopicKeys")),
@@ -217,7 +218,7 @@ fn schema_and_reader_know_the_same_keys() {
         written.sort_unstable();
         assert_eq!(read, written, "[{section}]");
     }
-    assert_eq!(checked, 7 + 3 + 12 + 28 + 30 + 5 + 3 + 3 + 3);
+    assert_eq!(checked, 9 + 4 + 3 + 12 + 28 + 30 + 5 + 3 + 3 + 3);
 }
 
 #[test]

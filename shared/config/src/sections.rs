@@ -1,12 +1,14 @@
 //! The file as it is written: every key optional, every value with its place. [`crate::Config`] makes settings
 //! of it. The JSON Schema and the reference page are made of these structs and their comments.
 
+use crate::aws::{AWS_KEYS, AwsSection, CatalogKind};
 use crate::duration::DurationMs;
 use crate::encoding::{Format, Framing, SchemaSource};
 use crate::fault::{At, Located, Problem};
 use crate::fields::{FIELD_KEYS, FieldSection};
 use crate::instant::{InstantRange, WrittenInstant};
 use crate::layout::{PartitionField, SortField, column_name};
+use crate::place::{check_place, is_local_path};
 use crate::reader::{Keys, LaterKey, Section};
 use crate::registry::{REGISTRY_KEYS, RegistrySection};
 use crate::source::{broker_address, cluster_arn};
@@ -38,9 +40,15 @@ pub(crate) struct FileSection {
     /// The format number of this file. A version of Frazil reads its own number and the one before.
     #[cfg_attr(test, schemars(range(min = 1, max = 1), extend("default" = 1)))]
     pub(crate) format: Read<u32>,
-    /// The directory that holds the tables, relative to this file. Without it: `./warehouse` where the command
-    /// runs. `--warehouse` and `FRAZIL_WAREHOUSE` go before it.
+    /// Where the tables are: `s3://BUCKET/PREFIX`, or a directory, relative to this file. Without it: `./warehouse`
+    /// where the command runs. `--warehouse` and `FRAZIL_WAREHOUSE` go before it.
+    #[cfg_attr(test, schemars(extend("examples" = ["s3://my-company-lake/kafka", "./warehouse"])))]
     pub(crate) warehouse: Read<String>,
+    /// What knows the current metadata of each table. Without it: `glue` for a warehouse on S3, `sqlite` for a
+    /// directory; nothing else is possible.
+    pub(crate) catalog: Read<CatalogKind>,
+    /// The AWS account of a warehouse on S3.
+    pub(crate) aws: Option<AwsSection>,
     /// The directory that is the schema registry of topics that name none, relative to this file. Without it:
     /// `schemas/` beside the event.
     pub(crate) schemas: Read<String>,
@@ -71,6 +79,8 @@ const FILE_KEYS: Keys = Keys {
     known: &[&[
         "format",
         "warehouse",
+        "catalog",
+        "aws",
         "schemas",
         "sources",
         "registries",
@@ -78,7 +88,6 @@ const FILE_KEYS: Keys = Keys {
         "topics",
     ]],
     later: &[
-        ("catalog", "another catalog"),
         ("compaction", "maintenance"),
         ("maintenance", "maintenance"),
         ("rest", "the REST catalog"),
@@ -108,7 +117,9 @@ impl FileSection {
             format: section.read("format"),
             warehouse: section
                 .read("warehouse")
-                .filter(|path| check(&section, path, |path: &String| is_local_path(path))),
+                .filter(|place| check(&section, place, |place: &String| check_place(place))),
+            catalog: section.read("catalog"),
+            aws: section.section("aws", &AWS_KEYS).map(AwsSection::read),
             schemas: section
                 .read("schemas")
                 .filter(|path| check(&section, path, |path: &String| is_local_path(path))),
@@ -671,14 +682,4 @@ fn is_safe_name(text: &String) -> Result<(), Problem> {
         Problem::new(format!("{text:?} is not a name that Glue and Athena accept"))
             .hint("use 1 to 255 of a-z, 0-9 and `_`"),
     )
-}
-
-fn is_local_path(text: &str) -> Result<(), Problem> {
-    match text.split_once("://") {
-        Some((scheme, _)) => Err(Problem::new(format!(
-            "{scheme}:// addresses: this version does not have them yet"
-        ))
-        .hint("name a directory")),
-        None => Ok(()),
-    }
 }

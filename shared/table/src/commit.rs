@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use bytes::Bytes;
-use frazil_core::{Error, ErrorKind, Result, TableName};
+use frazil_core::{Error, ErrorKind, Result, TableName, TimestampMs};
 use iceberg::spec::{DataFile, MAIN_BRANCH};
 use uuid::Uuid;
 
@@ -80,6 +80,12 @@ pub struct CommitReport {
     pub dead_letters: u64,
     /// How often somebody else was first.
     pub conflicts: u64,
+    /// Holes that the ledger remembers after the run.
+    pub holes: u64,
+    /// The timestamp of the oldest record that became visible, as its producer or broker set it.
+    pub oldest_taken: Option<TimestampMs>,
+    /// When the oldest descriptor was staged that was taken.
+    pub oldest_staged: Option<TimestampMs>,
 }
 
 /// One commit that landed.
@@ -134,6 +140,8 @@ pub(crate) async fn commit_within(
             break;
         }
     }
+    // After the descriptors are gone: whose letters are in their table is never taken again, also when a person keeps a
+    // pointer that fell back.
     let letters = name.dead_letters()?;
     report.dead_letters = outbox::deliver(warehouse, name, &letters).await?;
     Ok(report)
@@ -481,6 +489,18 @@ impl Round<'_> {
                 Content::Read(_) => None,
             });
         self.report.unreadable = unreadable.collect();
+        if staged.is_some() {
+            for taken in plan.take.iter().filter_map(|take| known.descriptor(take.id)) {
+                let staged_at = self.report.oldest_staged.get_or_insert(taken.staged_at);
+                *staged_at = taken.staged_at.min(*staged_at);
+                for oldest in taken.claims.iter().filter_map(|claim| claim.oldest) {
+                    let known = self.report.oldest_taken.get_or_insert(oldest);
+                    *known = oldest.min(*known);
+                }
+            }
+        }
+        let partitions = plan.ledger.logs.iter().flat_map(|log| log.partitions.values());
+        self.report.holes = partitions.map(|partition| partition.holes.len() as u64).sum();
         self.report.commits.extend(staged.map(|staged| staged.committed));
         Ok(())
     }

@@ -1,7 +1,10 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use frazil_core::{Epoch, Error, ErrorKind, Result, SourceName, TableName, TimestampMs, TopicName};
+use frazil_core::{
+    Epoch, Error, ErrorKind, NamespaceName, Result, SourceName, TableName, TimestampMs, TopicName,
+};
+use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -11,6 +14,9 @@ use crate::warehouse::Warehouse;
 
 /// The format number that this version writes, and the newest that it reads (promise I9).
 pub const STATE_FORMAT: u32 = 1;
+
+/// How many states are loaded at once.
+const LOADS_AT_ONCE: usize = 32;
 
 /// How often a change of a state is tried when others change it too.
 const MAX_ATTEMPTS: u32 = 16;
@@ -220,13 +226,28 @@ impl Warehouse {
 
     /// All stored topic states, by source and topic.
     pub async fn topic_states(&self) -> Result<Vec<TopicState>> {
-        let mut states = Vec::new();
-        for key in self.states.keys("topic/").await? {
-            if let Some(entry) = self.states.load(&key).await? {
-                states.push(TopicState::from_json(&entry.bytes, &key)?);
+        let keys = self.states.keys("topic/").await?;
+        let loads = keys.into_iter().map(|key| async move {
+            match self.states.load(&key).await? {
+                Some(entry) => TopicState::from_json(&entry.bytes, &key).map(Some),
+                None => Ok(None),
             }
+        });
+        let states: Vec<Option<TopicState>> =
+            stream::iter(loads).buffered(LOADS_AT_ONCE).try_collect().await?;
+        Ok(states.into_iter().flatten().collect())
+    }
+
+    /// The namespaces that topics of this warehouse feed; all of the catalog while there are no topics: a catalog may be
+    /// shared with others. Ascending.
+    pub async fn namespaces(&self) -> Result<Vec<NamespaceName>> {
+        let states = self.topic_states().await?;
+        let tables = states.iter().flat_map(|state| state.tables.keys());
+        let namespaces: BTreeSet<NamespaceName> = tables.map(|table| table.namespace().clone()).collect();
+        match namespaces.is_empty() {
+            true => self.catalog.namespaces().await,
+            false => Ok(namespaces.into_iter().collect()),
         }
-        Ok(states)
     }
 
     /// Changes the topic's state by compare-and-set until it holds; `change` says whether there is anything to

@@ -19,4 +19,4 @@ mod logs;
 mod metrics;
 
 pub use logs::{LogFormat, start_logs};
-pub use metrics::{Metrics, NAMESPACE, Unit};
+pub use metrics::{Metrics, NAMESPACE, Unit, write_metrics};

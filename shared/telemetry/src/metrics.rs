@@ -172,6 +172,24 @@ impl Metrics {
     }
 }
 
+/// Writes lines to standard output, where CloudWatch finds those of a function. One that it would drop is logged
+/// instead.
+pub fn write_metrics(metrics: &[Metrics]) {
+    use std::io::Write as _;
+    let mut lines = String::new();
+    for metrics in metrics.iter().filter(|metrics| !metrics.is_empty()) {
+        match metrics.to_line() {
+            Ok(line) => {
+                lines.push_str(&line);
+                lines.push('\n');
+            }
+            Err(error) => tracing::error!(%error, "metrics are not written"),
+        }
+    }
+    // A function without standard output has nobody to tell.
+    let _ = std::io::stdout().lock().write_all(lines.as_bytes());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

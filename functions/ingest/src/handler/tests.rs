@@ -46,6 +46,7 @@ impl Scene {
         let registry = Arc::new(DirectoryRegistry::new(self.directory.path()));
         let options = IngestOptions {
             schema_interval: Duration::ZERO,
+            ..IngestOptions::default()
         };
         Ingest::new(self.warehouse.clone(), Arc::new(config), registry, options)
     }

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use crate::{
     Breaker, ColumnCase, Config, DurationMs, Format, Framing, Instant, InstantRange, KafkaColumns,
-    KeyColumns, OnError, PartitionField, Retention, SchemaSource, SortField, Tables, TimeType, Timestamps,
-    TopicSettings, Transform, UnknownFields,
+    KeyColumns, OnError, PartitionField, Place, Retention, SchemaSource, SortField, Tables, TimeType,
+    Timestamps, TopicSettings, Transform, UnknownFields,
 };
 
 fn parse(text: &str) -> Config {
@@ -148,7 +148,10 @@ fn every_key_is_heard() {
         backfill = true
         "#,
     );
-    assert_eq!(config.warehouse(), Some(Path::new("/etc/frazil/./warehouse")));
+    assert_eq!(
+        config.warehouse(),
+        Some(&Place::Local("/etc/frazil/./warehouse".into()))
+    );
     assert_eq!(config.schemas(), Some(Path::new("/srv/schemas")));
     let settings = topic(&config, "orders");
     assert_eq!(
@@ -228,7 +231,7 @@ fn every_key_is_heard() {
 
 #[test]
 fn five_faults_are_five() {
-    let text = r#"warehouse = "s3://bucket/tables"
+    let text = r#"warehouse = "hdfs://bucket/tables"
 
 [defaults]
 on_error = "dead-leter"
@@ -242,7 +245,7 @@ partition_by = ["day(created_at)", "days(ts)"]
         Config::parse(text, Path::new("conf/frazil.toml"))
             .unwrap_err()
             .to_string(),
-        r#"conf/frazil.toml:1:1: warehouse: s3:// addresses: this version does not have them yet; name a directory
+        r#"conf/frazil.toml:1:1: warehouse: hdfs:// is no place that Frazil knows; name a directory, or s3://BUCKET/PREFIX
 conf/frazil.toml:4:1: defaults.on_error: unknown value "dead-leter"; did you mean "dead_letter"?
 conf/frazil.toml:7:1: topics."web.clicks".freshnes: unknown key; did you mean `freshness`?
 conf/frazil.toml:8:1: topics."web.clicks".max_columns: 0 is not between 1 and 2000
@@ -298,7 +301,7 @@ fn each_fault_names_the_thing_the_reason_and_the_way_out() {
         ),
         (
             "namespaces = \"x\"",
-            "1:1: namespaces: unknown key; known here: format, warehouse, schemas, sources, registries, defaults, topics",
+            "1:1: namespaces: unknown key; known here: format, warehouse, catalog, aws, schemas, sources, registries, defaults, topics",
         ),
         (
             "namespace = \"x\"",
@@ -535,7 +538,7 @@ fn a_file_that_is_not_there_is_named() {
     std::fs::write(&path, "warehouse = \"w\"\n").unwrap();
     assert_eq!(
         Config::load(&path).unwrap().warehouse(),
-        Some(directory.path().join("w").as_path())
+        Some(&Place::Local(directory.path().join("w")))
     );
 }
 

@@ -34,6 +34,7 @@ pub async fn storage(storage: Arc<dyn ObjectStorage>, root: &str) {
     promise("a listing is ascending by whole location", suite.order()).await;
     promise("a listing tells sizes and times", suite.listed_sizes()).await;
     promise("a prefix matches whole folders", suite.prefixes()).await;
+    promise("folders are those that hold objects, ascending", suite.folders()).await;
     promise(
         "names hold dots, hyphens, equal signs, percent signs, spaces and UTF-8",
         suite.names(),
@@ -349,6 +350,29 @@ impl Suite<'_> {
             )?;
         }
         Ok(())
+    }
+
+    async fn folders(&self) -> Kept {
+        let names = ["a", "a-b", "a.b/c", "z"];
+        for name in names {
+            for number in 0..3 {
+                self.put(&format!("folders/{name}/{number}.json"), b"x", None)
+                    .await?;
+            }
+        }
+        self.put("folders/beside.json", b"x", None).await?;
+        let prefix = format!("{}/folders/", self.root);
+        let seen = self.storage.list_folders(&prefix).await?;
+        // In the order of whole locations: `/` sorts behind `-` and `.`.
+        let expected = ["a-b", "a.b", "a", "z"].map(|name| format!("{prefix}{name}/"));
+        same("the folders", seen.as_slice(), expected.as_slice())?;
+        same(
+            "folders of nothing",
+            self.storage
+                .list_folders(&format!("{}/nothing/", self.root))
+                .await?,
+            Vec::new(),
+        )
     }
 
     async fn names(&self) -> Kept {

@@ -203,7 +203,7 @@ pub fn snapshot_overviews(table: &LoadedTable) -> Vec<SnapshotOverview> {
 /// O(tables), each a metadata.json.
 pub async fn list_tables(warehouse: &Warehouse) -> Result<Vec<(TableName, Result<TableOverview, Error>)>> {
     let mut names = Vec::new();
-    for namespace in warehouse.catalog.namespaces().await? {
+    for namespace in warehouse.namespaces().await? {
         names.extend(warehouse.catalog.tables(&namespace).await?);
     }
     let read = |name: TableName| async move {

@@ -2,11 +2,14 @@
 //! decoded records, table by table.
 
 use frazil_codec::{DecodeOptions, Prepared, RawColumn, TimestampRange, UnknownFields, prepare};
-use frazil_config::{Format, KeyColumns, TopicSettings, UnknownFields as Configured};
+use frazil_config::{
+    Format, InstantRange, KeyColumns, OnError, PartitionField, TopicSettings, Transform,
+    UnknownFields as Configured,
+};
 use frazil_core::{Error, Partition, Result, TableName, TimestampMs};
 use frazil_kafka::Record;
 use frazil_kafka::wire::{Framing, Side};
-use frazil_schema::Mapping;
+use frazil_schema::{KafkaColumns, Mapping};
 
 use crate::Ingest;
 use crate::decode::{Values, named_schema};
@@ -82,20 +85,23 @@ impl Routed<'_> {
         now: TimestampMs,
     ) -> Result<Vec<PreparedRoute<'a>>> {
         let options = decode_options(settings, mapping, now)?;
-        let mut prepared = Vec::with_capacity(self.routes.len());
+        let partition_range = timestamp_range(settings.partition_range, now);
+        let mut routes = Vec::with_capacity(self.routes.len());
         for route in &self.routes {
             let values = prepare(&route.encoded, options)?;
-            prepared.push(PreparedRoute {
+            let mut prepared = match &route.keys {
+                None => values,
+                Some(keys) => values.with_keys(prepare(keys, key_options(settings, options))?),
+            };
+            prepared.bound_partitions(&bounded_columns(settings), partition_range);
+            routes.push(PreparedRoute {
                 table: route.table.clone(),
                 record_name: route.record_name.as_deref(),
-                prepared: match &route.keys {
-                    None => values,
-                    Some(keys) => values.with_keys(prepare(keys, key_options(settings, options))?),
-                },
+                prepared,
                 places: &route.places,
             });
         }
-        Ok(prepared)
+        Ok(routes)
     }
 }
 
@@ -123,18 +129,35 @@ fn of_keys(mapping: &Mapping) -> Mapping {
     }
 }
 
+/// The columns whose every instant or day may be a partition of its own.
+fn bounded_columns(settings: &TopicSettings) -> Vec<&str> {
+    let is_bounded = |field: &&PartitionField| match field.transform {
+        Transform::Identity | Transform::Year | Transform::Month | Transform::Day | Transform::Hour => {
+            // Kafka's timestamp is not the value's fault: where poison is forgotten, the record would be lost for it.
+            field.source != KafkaColumns::TIMESTAMP || settings.on_error != OnError::Skip
+        }
+        Transform::Bucket(_) | Transform::Truncate(_) => false,
+    };
+    let fields = settings.partition_by.iter().filter(is_bounded);
+    fields.map(|field| field.source.as_str()).collect()
+}
+
+fn timestamp_range(range: InstantRange, now: TimestampMs) -> TimestampRange {
+    let (first_micros, last_micros) = range.micros(now);
+    TimestampRange {
+        first_micros,
+        last_micros,
+    }
+}
+
 /// How the topic's values are decoded.
 fn decode_options<'m>(
     settings: &TopicSettings,
     mapping: &'m Mapping,
     now: TimestampMs,
 ) -> Result<DecodeOptions<'m>> {
-    let (first_micros, last_micros) = settings.timestamp_range.micros(now);
     Ok(DecodeOptions {
-        timestamp_range: TimestampRange {
-            first_micros,
-            last_micros,
-        },
+        timestamp_range: timestamp_range(settings.timestamp_range, now),
         max_columns: settings.max_columns as usize,
         hash_key: hash_key(settings)?,
         mapping,

@@ -93,7 +93,7 @@ pub struct Prepared<'a> {
     pub(crate) options: DecodeOptions<'a>,
     pub(crate) writers: Vec<Writer<'a>>,
     pub(crate) rows: Vec<Row>,
-    poison: Vec<PoisonRecord>,
+    pub(crate) poison: Vec<PoisonRecord>,
     unknown_fields: u64,
     /// The same records' keys as columns, with as many rows, if they are wanted.
     pub(crate) keys: Option<Box<Prepared<'a>>>,

@@ -304,3 +304,26 @@ async fn what_no_delivery_changes_suspends() {
         "{reason}"
     );
 }
+
+/// The scene's records are of 2025.
+#[tokio::test]
+async fn a_partition_out_of_range_makes_a_dead_letter_that_a_wider_range_takes() {
+    let scene = Scene::new();
+    let narrow = "partition_range = [\"2000-01-01\", \"2001-01-01\"]";
+    for elsewhere in [
+        "partition_by = []",
+        "partition_by = [\"bucket(4, _kafka_timestamp)\"]",
+    ] {
+        let other = Scene::new();
+        let report = other.ingest(&format!("{elsewhere}\n{narrow}"), 0, FIRST).await;
+        assert_eq!(report.topics[0].rows, 1, "{elsewhere}");
+    }
+    assert_eq!(scene.ingest("", 0, FIRST).await.topics[0].rows, 1);
+    assert_eq!(scene.ingest(narrow, 1, FIRST).await.topics[0].dead_letters, 1);
+    // Nothing of the value is wrong: `skip` forgets no record for the time that Kafka says.
+    let skip = format!("on_error = \"skip\"\n{narrow}");
+    assert_eq!(scene.ingest(&skip, 2, FIRST).await.topics[0].rows, 1);
+    scene.commit("t").await;
+    assert_eq!(scene.retry(narrow).await.unwrap().moved, 0);
+    assert_eq!(scene.retry("").await.unwrap().moved, 1);
+}

@@ -69,13 +69,24 @@ impl Scene {
     }
 
     async fn try_ingest(&self, keys: &str, offset: i64, body: &[u8]) -> Result<IngestReport> {
+        self.try_ingest_keyed(keys, offset, None, body).await
+    }
+
+    async fn try_ingest_keyed(
+        &self,
+        keys: &str,
+        offset: i64,
+        key: Option<&[u8]>,
+        body: &[u8],
+    ) -> Result<IngestReport> {
         let ingest = self.function(keys);
+        let key = key.map(|key| base64_simd::STANDARD.encode_to_string(key));
         let value = base64_simd::STANDARD.encode_to_string(body);
         let event = serde_json::json!({
             "eventSource": "SelfManagedKafka",
             "bootstrapServers": "b:9092",
             "records": {"t-0": [{"topic": "t", "partition": 0, "offset": offset, "timestamp": 1_764_500_000_000_i64,
-                "timestampType": "CREATE_TIME", "key": null, "value": value, "headers": []}]},
+                "timestampType": "CREATE_TIME", "key": key, "value": value, "headers": []}]},
         });
         ingest.handle(event.to_string().as_bytes()).await
     }
@@ -326,4 +337,34 @@ async fn a_partition_out_of_range_makes_a_dead_letter_that_a_wider_range_takes()
     scene.commit("t").await;
     assert_eq!(scene.retry(narrow).await.unwrap().moved, 0);
     assert_eq!(scene.retry("").await.unwrap().moved, 1);
+}
+
+/// Settings of single fields are the value's, also where the key is JSON too.
+#[tokio::test]
+async fn keys_of_json_become_columns_and_settings_of_fields_are_not_theirs() {
+    let scene = Scene::new();
+    let keys = "format = \"json\"\nkey = \"columns\"\nkey_format = \"json\"\nfields.Id.exclude = true";
+    for (offset, key, rows) in [
+        (0, Some(&br#"{"Id": 1, "region": "eu"}"#[..]), 1),
+        (1, Some(br#"{"Id": "x"}"#), 1),
+        (2, None, 1),
+        (3, Some(b"{"), 0),
+    ] {
+        let report = scene
+            .try_ingest_keyed(keys, offset, key, br#"{"Id": 7, "region": 1}"#)
+            .await
+            .unwrap();
+        assert_eq!(report.topics[0].rows, rows, "{offset}");
+    }
+    assert_eq!(
+        scene.columns().await,
+        ["region long", "id long", "key_region string", "id__string string"]
+    );
+    // A setting of a field that only the key has is new, and no change.
+    let more = format!("{keys}\nfields.region.exclude = false\nfields.later.exclude = true");
+    let report = scene
+        .try_ingest_keyed(&more, 4, Some(br#"{"later": 1}"#), b"{}")
+        .await
+        .unwrap();
+    assert_eq!(outcome(&report), (1, "staged, schema changed: true".to_owned()));
 }

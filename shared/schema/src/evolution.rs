@@ -6,7 +6,6 @@ use iceberg::spec::{
     ListType, MapType, NestedField, NestedFieldRef, PrimitiveType, Schema, StructType, Type,
 };
 
-use crate::field_map::shown;
 use crate::{Column, ColumnType, FieldMap, FieldPath, KafkaColumns, MAX_NAME_BYTES};
 
 /// What a table's schema has to become before rows of the wanted columns can be written.
@@ -60,7 +59,7 @@ impl RefusedChange {
         for change in changes {
             let reason = format!(
                 "{} is {} in the table and {} in the source",
-                shown(&change.field),
+                FieldPath::describe(&change.field),
                 change.from,
                 change.to
             );

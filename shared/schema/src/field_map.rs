@@ -62,6 +62,14 @@ impl FieldPath {
         &self.0
     }
 
+    /// The field of a path in words: that of a key is said to be one, without the mark.
+    pub fn describe(path: &str) -> String {
+        match key_mark(path) {
+            Some(mark) => format!("the key's field `{}{}`", &path[..mark.start], &path[mark.end..]),
+            None => format!("field `{path}`"),
+        }
+    }
+
     pub(crate) fn is_value_root(&self) -> bool {
         self.0.is_empty()
     }
@@ -144,14 +152,6 @@ fn key_mark(path: &str) -> Option<std::ops::Range<usize>> {
     let first = path.strip_prefix('/')?.split('/').next()?;
     let start = first.find("~key")? + 1;
     Some(start..first.len() + 1)
-}
-
-/// A field's path as people are told it: `/id`, or `/id` of the key.
-pub(crate) fn shown(path: &str) -> String {
-    match key_mark(path) {
-        Some(mark) => format!("the key's field `{}{}`", &path[..mark.start], &path[mark.end..]),
-        None => format!("field `{path}`"),
-    }
 }
 
 /// A field's path as settings write it, without the steps of lists and maps and without the variant.
@@ -286,7 +286,7 @@ mod tests {
             ),
         ] {
             assert_eq!(is_of_key(path.as_str()), of_key, "{path}");
-            assert_eq!(shown(path.as_str()), expected);
+            assert_eq!(FieldPath::describe(path.as_str()), expected);
         }
     }
 

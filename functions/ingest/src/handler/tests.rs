@@ -262,6 +262,19 @@ async fn a_retry_moves_nothing_that_a_delivery_may_still_bring() {
     scene.commit("t").await;
     let retried = scene.retry(by_name).await.unwrap();
     assert_eq!((retried.read, retried.moved, retried.snapshots.len()), (1, 0, 0));
+    let left = &retried.left["retry.not_taken"];
+    assert_eq!(left.letters, 1);
+    assert!(
+        left.reason
+            .starts_with("kafka.t_other_s has not taken these offsets: a delivery may still bring them"),
+        "{left:?}"
+    );
+    // Still out of range: the reason is today's.
+    let still = scene.retry(&narrow).await.unwrap();
+    assert_eq!(
+        still.left.keys().collect::<Vec<_>>(),
+        ["value.timestamp_out_of_range"]
+    );
     // Once it is committed that the record came without a row, nothing but the letter can bring one.
     scene.ingest(by_name, 0, OTHER).await;
     let rows = |report: CommitReport| report.commits.iter().map(|commit| commit.rows).sum::<u64>();

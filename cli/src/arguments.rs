@@ -169,10 +169,16 @@ Examples:
 Exit code 1 for a change that is refused: the topic would suspend.")]
     Schema(Schema),
     /// Validate frazil.toml: every fault at once, with key path and line
+    ///
+    /// Of topics whose schema is at hand (a file, a subject, TOPIC-value in a directory) it also says what Glue or Athena
+    /// would not take, and which settings of fields name none.
     Check {
         /// The file
         #[arg(value_name = "CONFIG")]
         file: PathBuf,
+        /// Ask registries over the network for schemas, too
+        #[arg(long)]
+        online: bool,
     },
     /// Put frazil.toml to where the functions read it
     #[command(subcommand)]

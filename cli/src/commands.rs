@@ -40,8 +40,9 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> Result<Outcome> {
         settings.log.as_deref().unwrap_or(DEFAULT_LOGS),
         &system_environment(),
     )?;
-    if let Command::Check { file } = &arguments.command {
-        return check::check(file, output);
+    if let Command::Check { file, online } = &arguments.command {
+        let schemas = arguments.common.schemas.clone().or(settings.schemas);
+        return block_on(check::check(file, schemas, *online, output));
     }
     if let Command::Config(command) = &arguments.command {
         return block_on(config::config(command, output));
@@ -70,7 +71,7 @@ async fn dispatch(command: Command, session: &Session, output: &Output) -> Resul
             expect_contiguous,
         } => reconcile::reconcile(session, &topic, &source, expect_contiguous, output).await,
         Command::Schema(arguments) => schema::schema(session, &arguments, output).await,
-        Command::Check { file } => check::check(&file, output),
+        Command::Check { file, online } => check::check(&file, None, online, output).await,
         Command::Config(command) => config::config(&command, output).await,
         Command::Replay { failed } => replay::replay(session, &failed, output).await,
     }

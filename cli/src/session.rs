@@ -20,7 +20,7 @@ const CONFIG_FILE: &str = "frazil.toml";
 /// What is taken for the warehouse when nobody names one.
 const WAREHOUSE: &str = "warehouse";
 /// The folder beside an event that is taken for the schema registry when nobody names one.
-const SCHEMAS: &str = "schemas";
+pub(crate) const SCHEMAS: &str = "schemas";
 /// Larger than any event that Lambda delivers, and than any that is parsed.
 pub(crate) const MAX_EVENT_FILE_BYTES: u64 = 64 * 1024 * 1024;
 

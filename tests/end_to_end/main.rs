@@ -18,4 +18,5 @@ mod registries;
 mod retry;
 mod schema;
 mod show;
+mod topics;
 mod twice;

@@ -13,6 +13,7 @@ use frazil_tests::{
 use futures::future::join;
 
 const NARROW: &str = "[topics.events]\ntimestamp_range = [\"2000-01-01\", \"2049-12-31\"]\n";
+const WIDE: &str = "[topics.events]\npartition_range = [\"2000-01-01\", \"2099-12-31\"]\n";
 const YEAR_2050_MS: i64 = 2_524_608_000_000;
 
 /// A record that only the wide range takes.
@@ -39,7 +40,7 @@ async fn scene(plan: FaultPlan) -> Scene {
     plain.ingest(&batches()).await.unwrap();
     plain.commit().await.unwrap();
     assert_eq!(scene.dead_letters().await.unwrap(), [(0, 1), (0, 2), (1, 0)]);
-    scene.configure("[topics.events]\n").unwrap();
+    scene.configure(WIDE).unwrap();
     scene
 }
 

@@ -1,4 +1,4 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use frazil_config::{Config, ConfigFaults};
 use frazil_core::Result;
@@ -7,6 +7,12 @@ use serde::Serialize;
 use crate::document::table;
 use crate::failure::Outcome;
 use crate::output::{Document, Output};
+use crate::session::SCHEMAS;
+
+mod schemas;
+
+use schemas::KnownSchemas;
+pub(crate) use schemas::unused_fields;
 
 /// What is wrong with a configuration, or what it means.
 #[derive(Debug, PartialEq, Serialize)]
@@ -19,6 +25,9 @@ struct Checked {
     sources: Vec<String>,
     /// The topics that the file names exactly.
     topics: Vec<TopicDocument>,
+    /// What their schemas come to, where they are at hand.
+    #[serde(flatten)]
+    schemas: KnownSchemas,
     #[serde(skip)]
     text: String,
 }
@@ -42,16 +51,29 @@ struct TopicDocument {
     on_error: &'static str,
 }
 
-pub(crate) fn check(file: &Path, output: &Output) -> Result<Outcome> {
+/// `schemas` is the directory of schemas that somebody named; else the file's, else the one that events have beside them.
+pub(crate) async fn check(
+    file: &Path,
+    schemas: Option<PathBuf>,
+    online: bool,
+    output: &Output,
+) -> Result<Outcome> {
     let checked = match Config::load(file) {
-        Ok(config) => Checked::valid(file, &config),
+        Ok(config) => {
+            let directory = schemas.or_else(|| config.schemas().map(Path::to_owned));
+            let directory = directory.unwrap_or_else(|| SCHEMAS.into());
+            Checked {
+                schemas: KnownSchemas::of(&config, &directory, online).await?,
+                ..Checked::valid(file, &config)
+            }
+        }
         Err(faults) => Checked::invalid(&faults),
     };
     output.print(&checked)?;
-    Ok(if checked.valid {
-        Outcome::Done
-    } else {
-        Outcome::Invalid
+    Ok(match (checked.valid, checked.schemas.has_problem()) {
+        (false, _) => Outcome::Invalid,
+        (true, true) => Outcome::Failed,
+        (true, false) => Outcome::Done,
     })
 }
 
@@ -76,6 +98,7 @@ impl Checked {
                 .map(|source| source.name().to_string())
                 .collect(),
             topics: topics.collect(),
+            schemas: KnownSchemas::default(),
             text: String::new(),
         }
     }
@@ -95,6 +118,7 @@ impl Checked {
             faults: listed.collect(),
             sources: Vec::new(),
             topics: Vec::new(),
+            schemas: KnownSchemas::default(),
             text: faults.to_string(),
         }
     }
@@ -125,6 +149,7 @@ impl Document for Checked {
                 rows,
             ));
         }
+        text.push_str(&self.schemas.to_text());
         text
     }
 }

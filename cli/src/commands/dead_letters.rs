@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
-use frazil_core::{Epoch, Offset, Partition, Result, SourceName, TableName, TopicName};
+use frazil_core::{Epoch, Error, ErrorKind, Offset, Partition, Result, SourceName, TableName, TopicName};
 use frazil_table::dead_letters::DeadLetter;
 use frazil_table::inspection::dead_letters_of;
-use frazil_table::{LogName, retry_dead_letters};
+use frazil_table::{LogName, Warehouse, properties, retry_dead_letters};
 use serde::Serialize;
 
 use crate::arguments::DeadLetters;
@@ -49,9 +49,20 @@ struct Retried {
     read: u64,
     moved: u64,
     finished: u64,
-    /// Those that cannot be read now either.
+    /// Those that stay.
     left: u64,
+    left_because: Vec<Left>,
     snapshots: Vec<Snapshot>,
+}
+
+/// Why some stay.
+#[derive(Debug, PartialEq, Serialize)]
+struct Left {
+    /// Today's code, which may be another than that of the letter.
+    code: String,
+    letters: u64,
+    /// Of the first one.
+    reason: String,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
@@ -67,6 +78,7 @@ pub(crate) async fn dead_letters(
 ) -> Result<Outcome> {
     let warehouse = session.existing_warehouse().await?;
     let name = find_table(&warehouse, &arguments.table).await?;
+    refuse_elsewhere(session, &warehouse, &name).await?;
     let codes = arguments.code;
     let wanted = move |letter: &DeadLetter| codes.is_empty() || codes.contains(&letter.code);
     let progress = session.progress();
@@ -100,6 +112,15 @@ pub(crate) async fn dead_letters(
         moved: report.moved,
         finished: report.finished,
         left: report.read.saturating_sub(report.moved),
+        left_because: report
+            .left
+            .into_iter()
+            .map(|(code, left)| Left {
+                code,
+                letters: left.letters,
+                reason: left.reason,
+            })
+            .collect(),
         snapshots: report
             .snapshots
             .into_iter()
@@ -107,6 +128,37 @@ pub(crate) async fn dead_letters(
             .collect(),
     })?;
     Ok(Outcome::Done)
+}
+
+/// Where each type of a topic has its table, what cannot be read has no type: it is with the topic's own table. Says so
+/// of a table of one type.
+async fn refuse_elsewhere(session: &Session, warehouse: &Warehouse, name: &TableName) -> Result<()> {
+    let table = warehouse.load_existing(name).await?;
+    let properties = table.metadata.properties();
+    let property = |key| properties.get(key).map(String::as_str);
+    let (Some(record_name), Some(source), Some(topic)) = (
+        property(properties::RECORD_NAME),
+        property(properties::SOURCE),
+        property(properties::TOPIC),
+    ) else {
+        return Ok(());
+    };
+    // The table may be of a topic that today's configuration does not have.
+    let Ok(settings) = session.config().topic(&source.into(), &topic.into()) else {
+        return Ok(());
+    };
+    let home = settings.table;
+    if home == *name || warehouse.catalog.load(&home).await?.is_none() {
+        return Ok(());
+    }
+    let message = format!(
+        "{name} is for the type `{record_name}` of the topic `{topic}`, and what cannot be read has no type: it is with {home}"
+    );
+    Err(
+        Error::new(ErrorKind::Invalid, "read dead letters", message).with_hint(format!(
+            "`frazil dead-letters {home}`; a retry from there fills {name} too"
+        )),
+    )
 }
 
 impl Letter {
@@ -178,16 +230,61 @@ impl Document for Listed {
 impl Document for Retried {
     fn to_text(&self, _: Option<usize>) -> String {
         let mut text = format!(
-            "{}: {} dead letters read again, {} are rows now, {} still cannot be read\n",
+            "{}: {} read again, {} now, {} as before\n",
             self.table,
-            units::count(self.read),
-            units::count(self.moved),
-            units::count(self.left)
+            units::counted(self.read, "dead letter"),
+            units::counted(self.moved, "row"),
+            units::counted(self.left, "dead letter")
         );
+        if !self.left_because.is_empty() {
+            let rows = self
+                .left_because
+                .iter()
+                .map(|left| vec![plain(&left.code), units::count(left.letters), plain(&left.reason)]);
+            let headers = ["CODE TODAY", "RECORDS", "REASON, OF THE FIRST"];
+            text.push_str(&format!("\n{}", table(&headers, &["RECORDS"], rows)));
+        }
         if self.finished > 0 {
             let finished = units::count(self.finished);
             text.push_str(&format!("{finished} of an interrupted retry were rows already\n"));
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_retry_says_why_letters_stay() {
+        let retried = Retried {
+            table: TableName::new("kafka", "orders").unwrap(),
+            read: 1_204,
+            moved: 1_200,
+            finished: 1,
+            left: 4,
+            left_because: vec![
+                Left {
+                    code: "avro.truncated".to_owned(),
+                    letters: 3,
+                    reason: "it ends too early".to_owned(),
+                },
+                Left {
+                    code: "retry.not_taken".to_owned(),
+                    letters: 1,
+                    reason: "a delivery may still bring them".to_owned(),
+                },
+            ],
+            snapshots: Vec::new(),
+        };
+        assert_eq!(
+            retried.to_text(None),
+            "kafka.orders: 1,204 dead letters read again, 1,200 rows now, 4 dead letters as before\n\n\
+             CODE TODAY       RECORDS  REASON, OF THE FIRST\n\
+             avro.truncated         3  it ends too early\n\
+             retry.not_taken        1  a delivery may still bring them\n\
+             1 of an interrupted retry were rows already\n"
+        );
     }
 }

@@ -153,10 +153,15 @@ impl Document for Ingested {
 }
 
 fn topic_text(topic: &TopicReport) -> String {
+    // Where each type has a table of its own, the topic's is one of several or not there.
+    let tables: Vec<String> = match topic.tables.as_slice() {
+        [] => vec![topic.table.to_string()],
+        several => several.iter().map(|of| of.table.to_string()).collect(),
+    };
     let mut text = format!(
         "{} → {}: {}",
         plain(topic.topic.as_str()),
-        topic.table,
+        tables.join(", "),
         units::counted(topic.records, "record")
     );
     match &topic.outcome {
@@ -197,7 +202,7 @@ fn topic_text(topic: &TopicReport) -> String {
 #[cfg(test)]
 mod tests {
     use frazil_core::{Epoch, ErrorKind, Offset, Partition, TableName, TopicPartition};
-    use frazil_ingest::{Failure, Took};
+    use frazil_ingest::{Failure, TableReport, Took};
 
     use super::*;
 
@@ -241,6 +246,27 @@ mod tests {
              schema changed\n"
         );
         assert_eq!(ingested.outcome(), Outcome::Done);
+    }
+
+    #[test]
+    fn a_topic_of_several_types_names_their_tables() {
+        let mut topic = orders(TopicOutcome::Staged {
+            schema_changed: false,
+        });
+        topic.tables = ["orders_paid", "orders_sent"]
+            .map(|table| TableReport {
+                table: TableName::new("kafka", table).unwrap(),
+                records: 600,
+                bytes: 58_200,
+                rows: 600,
+                dead_letters: 0,
+            })
+            .into();
+        let text = ingested(topic).to_text(None);
+        assert!(
+            text.contains("  orders → kafka.orders_paid, kafka.orders_sent: 1,200 records, "),
+            "{text}"
+        );
     }
 
     #[test]

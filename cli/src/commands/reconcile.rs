@@ -99,40 +99,46 @@ impl Document for Reconciled {
                 "\n{}, {snapshot}, commit {}\n",
                 reconciled.table, reconciled.commit
             ));
-            let rows = reconciled.partitions.iter().map(|partition| {
-                vec![
-                    partition.epoch.to_string(),
-                    partition.partition.to_string(),
-                    units::count(partition.rows),
-                    units::count(partition.dead_letters),
-                    partition.taken.map_or_else(|| "–".to_owned(), units::count),
-                    partition
-                        .next
-                        .map_or_else(|| "–".to_owned(), |next| next.to_string()),
-                    units::count(partition.gaps),
-                    units::count(partition.doubles),
-                    units::count(partition.unknown),
-                ]
-            });
-            let headers = [
-                "EPOCH",
-                "PARTITION",
-                "ROWS",
-                "DEAD LETTERS",
-                "TAKEN",
-                "NEXT",
-                "GAPS",
-                "DOUBLES",
-                "UNKNOWN",
-            ];
-            text.push_str(&indented(&table(&headers, &headers, rows)));
-            for partition in &reconciled.partitions {
-                text.push_str(&indented(&findings(partition)));
-            }
+            text.push_str(&indented(&partitions_text(&reconciled.partitions)));
+        }
+        if !of.together.is_empty() {
+            text.push_str("\nall of them together, each with records of its own type\n");
+            text.push_str(&indented(&partitions_text(&of.together)));
         }
         text.push_str(&format!("\n{}", self.verdict()));
         text
     }
+}
+
+fn partitions_text(partitions: &[PartitionReconciliation]) -> String {
+    let rows = partitions.iter().map(|partition| {
+        vec![
+            partition.epoch.to_string(),
+            partition.partition.to_string(),
+            units::count(partition.rows),
+            units::count(partition.dead_letters),
+            partition.taken.map_or_else(|| "–".to_owned(), units::count),
+            partition
+                .next
+                .map_or_else(|| "–".to_owned(), |next| next.to_string()),
+            units::count(partition.gaps),
+            units::count(partition.doubles),
+            units::count(partition.unknown),
+        ]
+    });
+    let headers = [
+        "EPOCH",
+        "PARTITION",
+        "ROWS",
+        "DEAD LETTERS",
+        "TAKEN",
+        "NEXT",
+        "GAPS",
+        "DOUBLES",
+        "UNKNOWN",
+    ];
+    let findings: String = partitions.iter().map(findings).collect();
+    table(&headers, &headers, rows) + &findings
 }
 
 /// Which offsets are gaps, doubles and unknown.
@@ -196,6 +202,7 @@ mod tests {
             topic: "orders".into(),
             epoch: Epoch(0),
             tables: vec![table],
+            together: Vec::new(),
         };
         Reconciled::new(found, expect_contiguous)
     }

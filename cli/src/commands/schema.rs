@@ -12,6 +12,7 @@ use frazil_table::inspection::ColumnOverview;
 use serde::Serialize;
 
 use crate::arguments::Schema;
+use crate::commands::check::unused_fields;
 use crate::document::{indented, plain, table};
 use crate::failure::Outcome;
 use crate::output::{Document, Output};
@@ -24,6 +25,8 @@ struct Mapped {
     schema: serde_json::Value,
     /// What Glue or Athena would not take as it is.
     findings: Vec<String>,
+    /// Settings of the topic's fields whose path names none.
+    unused_fields: Vec<String>,
     #[serde(skip)]
     columns: Vec<ColumnOverview>,
 }
@@ -85,7 +88,11 @@ pub(crate) async fn schema(session: &Session, arguments: &Schema, output: &Outpu
         ));
     };
     let Some(new) = &arguments.new else {
-        output.print(&Mapped::new(&table)?)?;
+        let unused_fields = reader.unused_fields(&arguments.schema).await?;
+        output.print(&Mapped {
+            unused_fields,
+            ..Mapped::new(&table)?
+        })?;
         return Ok(Outcome::Done);
     };
     let new = reader.read(new).await?;
@@ -115,7 +122,28 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     async fn read(&self, named: &str) -> Result<SourceSchema> {
-        let registered = match named.parse::<u32>() {
+        let registered = self.registered(named).await?;
+        compile(&registered, &self.message(), self.mapping)
+            .map_err(|error| error.with_context("schema", named))
+    }
+
+    /// The settings of fields whose path names none of this schema.
+    async fn unused_fields(&self, named: &str) -> Result<Vec<String>> {
+        if self.mapping.fields.is_empty() {
+            return Ok(Vec::new());
+        }
+        unused_fields(self.mapping, &self.registered(named).await?, &self.message())
+    }
+
+    fn message(&self) -> MessageRef {
+        match &self.arguments.message {
+            Some(name) => MessageRef::Name(name.clone()),
+            None => MessageRef::Unstated,
+        }
+    }
+
+    async fn registered(&self, named: &str) -> Result<RegisteredSchema> {
+        Ok(match named.parse::<u32>() {
             Ok(id) if !Path::new(named).exists() => {
                 let reference = SchemaRef::Id(SchemaId(id));
                 let registries = self.session.registries()?;
@@ -125,12 +153,7 @@ impl Reader<'_> {
                     .await?
             }
             _ => self.of_file(Path::new(named))?,
-        };
-        let message = match &self.arguments.message {
-            Some(name) => MessageRef::Name(name.clone()),
-            None => MessageRef::Unstated,
-        };
-        compile(&registered, &message, self.mapping).map_err(|error| error.with_context("schema", named))
+        })
     }
 
     fn of_file(&self, path: &Path) -> Result<RegisteredSchema> {
@@ -195,6 +218,7 @@ impl Mapped {
         Ok(Self {
             schema: specification(&change.schema)?,
             findings: findings(&change.schema),
+            unused_fields: Vec::new(),
             columns: frazil_table::inspection::column_overviews(&change.schema),
         })
     }
@@ -255,6 +279,12 @@ impl Document for Mapped {
         let mut text = table(&["ID", "COLUMN", "TYPE", "DOC"], &["ID"], rows);
         for finding in &self.findings {
             text.push_str(&format!("note: {}\n", plain(finding)));
+        }
+        for path in &self.unused_fields {
+            let path = plain(path);
+            text.push_str(&format!(
+                "note: fields.\"{path}\" names no field of this schema\n"
+            ));
         }
         text
     }

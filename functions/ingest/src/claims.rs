@@ -71,12 +71,20 @@ fn schema_headers(record: &Record<'_>) -> impl Iterator<Item = (String, Option<V
     })
 }
 
-/// A record that cannot be read, as it came.
-pub(crate) fn dead_letter(partition: Partition, record: &Record<'_>, error: &Error) -> DeadLetter {
+/// The code of what has none of its own.
+pub(crate) const UNREADABLE: &str = "record.unreadable";
+
+/// Why a record cannot be read, in words.
+pub(crate) fn reason(error: &Error) -> String {
     let mut reason = error.message().to_owned();
     for (key, value) in error.context() {
         reason.push_str(&format!("; {key}={value}"));
     }
+    reason
+}
+
+/// A record that cannot be read, as it came.
+pub(crate) fn dead_letter(partition: Partition, record: &Record<'_>, error: &Error) -> DeadLetter {
     DeadLetter {
         partition,
         offset: record.offset,
@@ -89,7 +97,7 @@ pub(crate) fn dead_letter(partition: Partition, record: &Record<'_>, error: &Err
             .map(|header| (header.name.clone().into_owned(), header.value.map(<[u8]>::to_vec)))
             .chain(schema_headers(record))
             .collect(),
-        code: error.code().unwrap_or("record.unreadable").to_owned(),
-        reason,
+        code: error.code().unwrap_or(UNREADABLE).to_owned(),
+        reason: reason(error),
     }
 }

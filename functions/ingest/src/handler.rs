@@ -12,9 +12,8 @@ use frazil_table::{Cause, EventSink, LogName, ParkedEvent, TopicState, Warehouse
 
 use crate::Registries;
 use crate::breaker::Breaker;
-use crate::design::mapping;
 use crate::encoding::{Encoding, Known, kept, known, prevailing};
-use crate::parts::PreparedRoute;
+use crate::parts::{Mappings, PreparedRoute};
 use crate::report::{IngestReport, Took, TopicOutcome, TopicReport, size_of};
 use crate::route::{Routed, record_names};
 use crate::schemas::Schemas;
@@ -147,8 +146,8 @@ impl Ingest {
         let started = self.warehouse.environment.now();
         let records = topic.records();
         let encoding = self.encoding(topic).await?;
-        let mapping = mapping(&topic.settings)?;
-        let parts = self.parts(&topic.settings, encoding, &mapping, &records).await?;
+        let mappings = Mappings::of(&topic.settings)?;
+        let parts = self.parts(&topic.settings, encoding, &mappings, &records).await?;
         let routed = match parts.route(&topic.settings, &records) {
             Ok(routed) => routed,
             Err(error) if error.kind() == ErrorKind::Invalid => {
@@ -162,7 +161,7 @@ impl Ingest {
             return self.suspend_and_park(topic, Cause::Schema, &message).await;
         }
         let now = self.warehouse.environment.now();
-        let mut routes = routed.prepare(&topic.settings, &mapping, now)?;
+        let mut routes = routed.prepare(&topic.settings, &mappings, now)?;
 
         let undecodable: Vec<(usize, Error)> =
             routes.iter_mut().flat_map(PreparedRoute::take_poison).collect();

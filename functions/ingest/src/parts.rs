@@ -1,16 +1,21 @@
 //! The parts of a topic's records that become columns, its values and, on request, its keys: from framed bytes to
 //! decoded records, table by table.
 
+use std::collections::BTreeMap;
+
 use frazil_codec::{DecodeOptions, Prepared, RawColumn, TimestampRange, UnknownFields, prepare};
-use frazil_config::{Format, KeyColumns, TopicSettings, UnknownFields as Configured};
+use frazil_config::{
+    Format, InstantRange, KeyColumns, OnError, PartitionField, TopicSettings, Transform,
+    UnknownFields as Configured,
+};
 use frazil_core::{Error, Partition, Result, TableName, TimestampMs};
 use frazil_kafka::Record;
 use frazil_kafka::wire::{Framing, Side};
-use frazil_schema::Mapping;
+use frazil_schema::{KafkaColumns, Mapping, RecordPart};
 
 use crate::Ingest;
 use crate::decode::{Values, named_schema};
-use crate::design::hash_key;
+use crate::design::{hash_key, mapping};
 use crate::encoding::Encoding;
 use crate::route::{Routed, route};
 
@@ -18,6 +23,24 @@ use crate::route::{Routed, route};
 pub(crate) struct Parts<'r> {
     values: Values<'r>,
     keys: Option<Values<'r>>,
+}
+
+/// How the topic's settings turn schemas, and what arrives, into columns.
+pub(crate) struct Mappings {
+    value: Mapping,
+    /// The settings of names and types, none of single fields, whose paths are the value's.
+    key: Mapping,
+}
+
+impl Mappings {
+    pub(crate) fn of(settings: &TopicSettings) -> Result<Self> {
+        let value = mapping(settings)?;
+        let key = Mapping {
+            fields: BTreeMap::new(),
+            ..value.clone()
+        };
+        Ok(Self { value, key })
+    }
 }
 
 /// The decoded records that go into one table.
@@ -36,16 +59,17 @@ impl Ingest {
         &self,
         settings: &TopicSettings,
         encoding: Encoding,
-        mapping: &Mapping,
+        mappings: &Mappings,
         records: &[(Partition, &'r Record<'r>)],
     ) -> Result<Parts<'r>> {
         let named = named_schema(settings, |path| self.config.schema_file(path));
-        let mut schemas = self.schemas.of_topic(settings, encoding.format, mapping)?;
+        let mut schemas = self
+            .schemas
+            .of_topic(settings, encoding.format, &mappings.value)?;
         let values = Values::read(records, Side::Value, encoding, named.as_ref(), &mut schemas).await?;
         let keys = match settings.key {
             KeyColumns::Kafka => None,
             KeyColumns::Columns => {
-                let mapping = of_keys(mapping);
                 let encoding = Encoding {
                     format: settings.key_format,
                     framing: match settings.key_format {
@@ -53,7 +77,7 @@ impl Ingest {
                         _ => Framing::Auto,
                     },
                 };
-                let mut schemas = self.schemas.of_topic(settings, encoding.format, &mapping)?;
+                let mut schemas = self.schemas.of_topic(settings, encoding.format, &mappings.key)?;
                 Some(Values::read(records, Side::Key, encoding, None, &mut schemas).await?)
             }
         };
@@ -78,24 +102,28 @@ impl Routed<'_> {
     pub(crate) fn prepare<'a>(
         &'a self,
         settings: &TopicSettings,
-        mapping: &'a Mapping,
+        mappings: &'a Mappings,
         now: TimestampMs,
     ) -> Result<Vec<PreparedRoute<'a>>> {
-        let options = decode_options(settings, mapping, now)?;
-        let mut prepared = Vec::with_capacity(self.routes.len());
+        let options = decode_options(settings, &mappings.value, now)?;
+        let of_keys = key_options(settings, &mappings.key, options);
+        let partition_range = timestamp_range(settings.partition_range, now);
+        let mut routes = Vec::with_capacity(self.routes.len());
         for route in &self.routes {
             let values = prepare(&route.encoded, options)?;
-            prepared.push(PreparedRoute {
+            let mut prepared = match &route.keys {
+                None => values,
+                Some(keys) => values.with_keys(prepare(keys, of_keys)?),
+            };
+            prepared.bound_partitions(&bounded_columns(settings), partition_range);
+            routes.push(PreparedRoute {
                 table: route.table.clone(),
                 record_name: route.record_name.as_deref(),
-                prepared: match &route.keys {
-                    None => values,
-                    Some(keys) => values.with_keys(prepare(keys, key_options(settings, options))?),
-                },
+                prepared,
                 places: &route.places,
             });
         }
-        Ok(prepared)
+        Ok(routes)
     }
 }
 
@@ -115,11 +143,24 @@ impl PreparedRoute<'_> {
     }
 }
 
-/// The settings that hold for keys: those of names and types, none of single fields, whose paths are the value's.
-fn of_keys(mapping: &Mapping) -> Mapping {
-    Mapping {
-        fields: std::collections::BTreeMap::new(),
-        ..mapping.clone()
+/// The columns whose every instant or day may be a partition of its own.
+fn bounded_columns(settings: &TopicSettings) -> Vec<&str> {
+    let is_bounded = |field: &&PartitionField| match field.transform {
+        Transform::Identity | Transform::Year | Transform::Month | Transform::Day | Transform::Hour => {
+            // Kafka's timestamp is not the value's fault: where poison is forgotten, the record would be lost for it.
+            field.source != KafkaColumns::TIMESTAMP || settings.on_error != OnError::Skip
+        }
+        Transform::Bucket(_) | Transform::Truncate(_) => false,
+    };
+    let fields = settings.partition_by.iter().filter(is_bounded);
+    fields.map(|field| field.source.as_str()).collect()
+}
+
+fn timestamp_range(range: InstantRange, now: TimestampMs) -> TimestampRange {
+    let (first_micros, last_micros) = range.micros(now);
+    TimestampRange {
+        first_micros,
+        last_micros,
     }
 }
 
@@ -129,12 +170,8 @@ fn decode_options<'m>(
     mapping: &'m Mapping,
     now: TimestampMs,
 ) -> Result<DecodeOptions<'m>> {
-    let (first_micros, last_micros) = settings.timestamp_range.micros(now);
     Ok(DecodeOptions {
-        timestamp_range: TimestampRange {
-            first_micros,
-            last_micros,
-        },
+        timestamp_range: timestamp_range(settings.timestamp_range, now),
         max_columns: settings.max_columns as usize,
         hash_key: hash_key(settings)?,
         mapping,
@@ -144,14 +181,21 @@ fn decode_options<'m>(
             Configured::Fail => UnknownFields::Fail,
         },
         raw: raw_column(settings.format),
+        part: RecordPart::Value,
     })
 }
 
 /// How its keys are: what they have beside their schema is no business of the value's column for it.
-fn key_options<'m>(settings: &TopicSettings, options: DecodeOptions<'m>) -> DecodeOptions<'m> {
+fn key_options<'m>(
+    settings: &TopicSettings,
+    mapping: &'m Mapping,
+    options: DecodeOptions<'m>,
+) -> DecodeOptions<'m> {
     DecodeOptions {
+        mapping,
         unknown_fields: UnknownFields::Count,
         raw: raw_column(settings.key_format),
+        part: RecordPart::Key,
         ..options
     }
 }

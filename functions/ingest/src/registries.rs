@@ -29,13 +29,10 @@ impl Registries {
     /// # Errors
     /// `Invalid` if an environment variable that holds a secret is not set, or a certificate is unreadable.
     pub fn open(config: &Config, directory: &Path, environment: &Environment) -> Result<Self> {
-        let unnamed = CachedRegistry::new(DirectoryRegistry::new(directory));
-        let mut registries = Self::from(Arc::new(unnamed));
+        let mut registries = Self::open_directories(config, directory);
         for registry in config.registries() {
             let opened: Arc<dyn SchemaRegistry> = match registry.access() {
-                RegistryAccess::Directory { path } => {
-                    Arc::new(CachedRegistry::new(DirectoryRegistry::new(path)))
-                }
+                RegistryAccess::Directory { .. } => continue,
                 RegistryAccess::Glue {
                     region,
                     registry_name,
@@ -53,6 +50,18 @@ impl Registries {
             registries.named.insert(registry.name().clone(), opened);
         }
         Ok(registries)
+    }
+
+    /// Of the registries that the file names, those that are directories: nothing needs a network or a secret.
+    pub fn open_directories(config: &Config, directory: &Path) -> Self {
+        let open = |path: &Path| Arc::new(CachedRegistry::new(DirectoryRegistry::new(path)));
+        let mut registries = Self::from(open(directory));
+        for registry in config.registries() {
+            if let RegistryAccess::Directory { path } = registry.access() {
+                registries.named.insert(registry.name().clone(), open(path));
+            }
+        }
+        registries
     }
 
     /// The registry that has what is asked for: files are in none.

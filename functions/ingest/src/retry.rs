@@ -5,18 +5,18 @@ use frazil_config::Tables;
 use frazil_core::{Error, ErrorKind, Partition, Result, TopicPartition};
 use frazil_kafka::{Header, PartitionBatch, Record, SchemaMetadata, TimestampType};
 use frazil_table::dead_letters::DeadLetter;
-use frazil_table::{LetterReader, LogName, ReadAgain};
+use frazil_table::{LetterReader, LogName, ReadAgain, Reread};
 
 use crate::Ingest;
-use crate::claims::{KEY_SCHEMA_HEADER, VALUE_SCHEMA_HEADER};
-use crate::design::mapping;
+use crate::claims::{KEY_SCHEMA_HEADER, UNREADABLE, VALUE_SCHEMA_HEADER, reason};
 use crate::encoding::{Known, kept, known, prevailing};
+use crate::parts::Mappings;
 use crate::route::record_names;
 
 #[async_trait]
 impl LetterReader for Ingest {
     /// Reads dead letters with today's schemas and settings. The breaker does not count them.
-    async fn read_again(&self, log: &LogName, letters: &[DeadLetter]) -> Result<Vec<ReadAgain>> {
+    async fn read_again(&self, log: &LogName, letters: &[DeadLetter]) -> Result<Reread> {
         let settings = self.config.topic(&log.source, &log.topic)?;
         let state = self.warehouse.topic_state(&log.source, &log.topic).await?;
         let (batches, places) = batches(log, letters);
@@ -25,7 +25,7 @@ impl LetterReader for Ingest {
             Known::Settled(encoding) => encoding,
             Known::Open => match prevailing(&batches) {
                 Some((format, framing)) => kept(format, Some(framing)),
-                None => return Ok(Vec::new()),
+                None => return Ok(undecided(letters.len())),
             },
         };
         let of = |batch: &&PartitionBatch<'_>| batch.topic_partition.partition;
@@ -33,10 +33,17 @@ impl LetterReader for Ingest {
             .iter()
             .flat_map(|batch| batch.records.iter().map(move |record| (of(batch), record)))
             .collect();
-        let mapping = mapping(&settings)?;
-        let parts = self.parts(&settings, encoding, &mapping, &records).await?;
+        let mappings = Mappings::of(&settings)?;
+        let parts = self.parts(&settings, encoding, &mappings, &records).await?;
         let routed = parts.route(&settings, &records)?;
-        let mut read = Vec::new();
+        let of_poison = |error: &Error| {
+            let code = error.code().unwrap_or(UNREADABLE);
+            (code.to_owned(), reason(error))
+        };
+        let mut reread = Reread {
+            rows: Vec::new(),
+            poison: routed.poison.values().map(|error| of_poison(error)).collect(),
+        };
         let others = |known: &String| record_names(&routed).iter().any(|name| name != known);
         if settings.tables == Tables::One && state.record_name.as_ref().is_some_and(others) {
             return Err(Error::new(
@@ -47,21 +54,34 @@ impl LetterReader for Ingest {
             .with_context("topic", &settings.topic)
             .with_hint("retry by --code, or set tables = \"merged\""));
         }
-        for mut route in routed.prepare(&settings, &mapping, self.warehouse.environment.now())? {
-            drop(route.take_poison());
+        for mut route in routed.prepare(&settings, &mappings, self.warehouse.environment.now())? {
+            let poison = route.take_poison();
+            reread
+                .poison
+                .extend(poison.iter().map(|(_, error)| of_poison(error)));
             if route.prepared.rows().len() == 0 {
                 continue;
             }
             let ready = self.ready(&settings, &state, &route.table, Some(&route)).await?;
             let rows = ready.rows(&settings, log.epoch, &route.prepared)?;
             let letters = route.prepared.rows().map(|index| places[route.places[index]]);
-            read.push(ReadAgain {
+            reread.rows.push(ReadAgain {
                 letters: letters.collect(),
                 rows,
                 table: route.table,
             });
         }
-        Ok(read)
+        Ok(reread)
+    }
+}
+
+/// No value of the topic has shown yet how its values are read, and these do not either.
+fn undecided(letters: usize) -> Reread {
+    let reason = "the topic has no value yet that shows how its values are encoded; set `format`";
+    let one = ("wire.unrecognised".to_owned(), reason.to_owned());
+    Reread {
+        rows: Vec::new(),
+        poison: vec![one; letters],
     }
 }
 

@@ -9,7 +9,7 @@ use frazil_codec::{Prepared, TargetTable};
 use frazil_config::{OnError, Tables, TopicSettings};
 use frazil_core::{Epoch, Error, ErrorKind, Offset, Partition, Result, TableName, TopicPartition};
 use frazil_kafka::Record;
-use frazil_schema::{Column, FieldMap};
+use frazil_schema::{Column, FieldMap, RefusedChange};
 use frazil_table::dead_letters::DeadLetter;
 use frazil_table::plan::SuspendCause;
 use frazil_table::properties;
@@ -66,17 +66,7 @@ impl Ingest {
                     changed,
                 } => (table, *ledger, changed),
                 Ensured::Refused(changes) => {
-                    let reasons: Vec<String> = changes
-                        .iter()
-                        .map(|change| change.to_error().to_string())
-                        .collect();
-                    let code = "schema.change_refused";
-                    return Err(Error::new(
-                        ErrorKind::Suspended,
-                        "change the table's schema",
-                        reasons.join("; "),
-                    )
-                    .with_code(code));
+                    return Err(RefusedChange::all_to_error(&changes));
                 }
             };
         if known.is_none() {

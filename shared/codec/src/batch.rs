@@ -11,7 +11,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields};
 use arrow_select::interleave::interleave;
 use frazil_core::{Epoch, Error, ErrorKind, Result, TopicName};
-use frazil_schema::{Column, ColumnType, FieldMap, FieldPath, KafkaColumns};
+use frazil_schema::{Column, ColumnType, FieldMap, FieldPath, KafkaColumns, RecordPart};
 use iceberg::arrow::schema_to_arrow_schema;
 use iceberg::spec::{NestedFieldRef, Schema, StructType, Type};
 
@@ -42,13 +42,9 @@ impl Prepared<'_> {
     pub fn to_batch(&self, table: &TargetTable<'_>) -> Result<RecordBatch> {
         let arrow_schema = Arc::new(schema_to_arrow_schema(table.schema).map_err(internal)?);
         let target = table.schema.as_struct();
-        let values = self.projected(
-            table,
-            arrow_schema.fields(),
-            self.own_columns(Some((table.schema, table.fields))),
-        )?;
+        let values = self.projected(table, arrow_schema.fields(), RecordPart::Value)?;
         let keys = match &self.keys {
-            Some(keys) => keys.projected(table, arrow_schema.fields(), keys.key_columns())?,
+            Some(keys) => keys.projected(table, arrow_schema.fields(), RecordPart::Key)?,
             None => Vec::new(),
         };
         let mut kafka = self.kafka_columns(table)?;
@@ -77,15 +73,20 @@ impl Prepared<'_> {
         &self,
         table: &TargetTable<'_>,
         arrow: &Fields,
-        lists: Vec<Cow<'_, [Column]>>,
+        part: RecordPart,
     ) -> Result<Vec<Vec<Option<ArrayRef>>>> {
         let projection = Projection { fields: table.fields };
+        let lists = self.own_columns(Some((table.schema, table.fields)));
         let mut projected = Vec::with_capacity(self.writers.len());
         for (writer, columns) in self.writers.iter().zip(lists) {
             let arrays = match writer {
                 Writer::Encoded { arrays, .. } => arrays.clone(),
                 Writer::Json { tape, roots, .. } => fill_json(tape, roots, &columns)?,
                 Writer::Nothing { .. } => Vec::new(),
+            };
+            let columns = match part {
+                RecordPart::Value => columns,
+                RecordPart::Key => Cow::Owned(columns.iter().map(Column::of_key).collect()),
             };
             let (target, root) = (table.schema.as_struct(), FieldPath::value());
             projected.push(projection.columns(target, arrow, &columns, &arrays, &root, writer.len())?);

@@ -4,7 +4,7 @@ use crate::fault::{Decoded, Fault};
 
 pub(crate) const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// 1990-01-01 and 2100-01-01: what a business event's timestamp most likely lies between, for hints only.
-const LIKELY_MICROS: std::ops::Range<i128> = 631_152_000_000_000..4_102_444_800_000_000;
+pub(crate) const LIKELY_MICROS: std::ops::Range<i128> = 631_152_000_000_000..4_102_444_800_000_000;
 
 /// Which instants are believed; anything else is poison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl TimestampRange {
             TimestampUnit::Nanos => Some(value.div_euclid(1_000)),
         };
         match micros {
-            Some(micros) if self.first_micros <= micros && micros <= self.last_micros => Ok(micros),
+            Some(micros) if self.holds(micros) => Ok(micros),
             _ => Err(out_of_range(value, unit)),
         }
     }
@@ -62,10 +62,21 @@ impl TimestampRange {
     }
 
     #[inline]
-    pub(crate) fn date(&self, days: i32) -> Decoded<i32> {
+    pub(crate) fn holds(&self, micros: i64) -> bool {
+        self.first_micros <= micros && micros <= self.last_micros
+    }
+
+    /// Whether an instant of that day is believed.
+    #[inline]
+    pub(crate) fn holds_date(&self, days: i32) -> bool {
         let first = self.first_micros.div_euclid(MICROS_PER_DAY);
         let last = self.last_micros.div_euclid(MICROS_PER_DAY);
-        if (first..=last).contains(&i64::from(days)) {
+        (first..=last).contains(&i64::from(days))
+    }
+
+    #[inline]
+    pub(crate) fn date(&self, days: i32) -> Decoded<i32> {
+        if self.holds_date(days) {
             return Ok(days);
         }
         Err(Fault::new(

@@ -71,6 +71,12 @@ pub(crate) fn scalar(node: Node<'_>) -> Option<JsonScalar> {
     })
 }
 
+/// Whether a document can only be an object or null.
+pub(crate) fn is_object_or_null(document: &[u8]) -> bool {
+    let first = document.iter().find(|byte| !byte.is_ascii_whitespace());
+    matches!(first, Some(b'{' | b'n'))
+}
+
 /// A record that is a scalar or a list where fields are wanted.
 #[cold]
 pub(crate) fn not_an_object() -> Box<Fault> {

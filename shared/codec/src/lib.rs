@@ -47,6 +47,7 @@ mod fault;
 mod hash;
 mod instant;
 mod json;
+mod partitions;
 mod prepared;
 mod protobuf;
 mod record;

@@ -5,7 +5,7 @@ use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
 use frazil_core::{Error, ErrorKind, Result};
 use frazil_schema::{
-    Column, ColumnCase, ColumnType, FieldMap, JsonShape, MAX_COLUMNS, Mapping, SourceSchema,
+    Column, ColumnCase, ColumnType, FieldMap, JsonShape, MAX_COLUMNS, Mapping, RecordPart, SourceSchema,
 };
 use iceberg::spec::Schema;
 
@@ -30,6 +30,9 @@ pub struct DecodeOptions<'a> {
     pub unknown_fields: UnknownFields,
     /// The column of records without a format.
     pub raw: RawColumn,
+    /// The part of the records that is decoded. A key of inferred JSON may be a single value, or a list: it is the
+    /// column `key`.
+    pub part: RecordPart,
 }
 
 /// What becomes of fields that a record has and its schema does not. Inferred JSON has no schema: it keeps all.
@@ -72,6 +75,7 @@ impl Default for DecodeOptions<'_> {
             mapping: &UNMAPPED,
             unknown_fields: UnknownFields::default(),
             raw: RawColumn::default(),
+            part: RecordPart::Value,
         }
     }
 }
@@ -93,7 +97,7 @@ pub struct Prepared<'a> {
     pub(crate) options: DecodeOptions<'a>,
     pub(crate) writers: Vec<Writer<'a>>,
     pub(crate) rows: Vec<Row>,
-    poison: Vec<PoisonRecord>,
+    pub(crate) poison: Vec<PoisonRecord>,
     unknown_fields: u64,
     /// The same records' keys as columns, with as many rows, if they are wanted.
     pub(crate) keys: Option<Box<Prepared<'a>>>,
@@ -209,28 +213,31 @@ impl<'a> Prepared<'a> {
     pub fn columns(&self, table: Option<(&Schema, &FieldMap)>) -> Vec<Cow<'a, [Column]>> {
         let mut lists = self.own_columns(table);
         if let Some(keys) = &self.keys {
-            lists.extend(keys.key_columns());
+            lists.extend(keys.key_columns(table));
         }
         lists
     }
 
     /// The columns of keys: they feed columns of their own, whatever the value's fields are called.
-    pub(crate) fn key_columns(&self) -> Vec<Cow<'a, [Column]>> {
-        let lists = self.own_columns(None).into_iter();
+    fn key_columns(&self, table: Option<(&Schema, &FieldMap)>) -> Vec<Cow<'a, [Column]>> {
+        let lists = self.own_columns(table).into_iter();
         lists
             .map(|list| Cow::Owned(list.iter().map(Column::of_key).collect()))
             .collect()
     }
 
     pub(crate) fn own_columns(&self, table: Option<(&Schema, &FieldMap)>) -> Vec<Cow<'a, [Column]>> {
-        let max_columns = self.options.max_columns;
+        let DecodeOptions {
+            part,
+            max_columns,
+            mapping,
+            ..
+        } = self.options;
         self.writers
             .iter()
             .map(|writer| match writer {
                 Writer::Encoded { columns, .. } => columns.clone(),
-                Writer::Json { shape, .. } => {
-                    Cow::Owned(shape.columns(table, max_columns, self.options.mapping))
-                }
+                Writer::Json { shape, .. } => Cow::Owned(shape.columns_of(part, table, max_columns, mapping)),
                 Writer::Nothing { .. } => Cow::Borrowed(&[][..]),
             })
             .collect()
@@ -302,6 +309,7 @@ pub(crate) fn fill_json(
 enum Decoder<'a> {
     Encoded(Box<Encoded<'a>>),
     Json {
+        part: RecordPart,
         tape: Tape<'a>,
         concealed: Concealed,
         roots: Vec<Option<usize>>,
@@ -364,6 +372,7 @@ fn decoder_of<'a>(
                 options,
             ))),
             Payload::Json(_) => Decoder::Json {
+                part: options.part,
                 tape: Tape::default(),
                 concealed: Concealed::new(options.mapping, options.hash_key),
                 roots: Vec::new(),
@@ -384,13 +393,19 @@ impl<'a> Decoder<'a> {
             (Self::Encoded(encoded), _) => encoded.push(None),
             (
                 Self::Json {
+                    part,
                     tape,
                     concealed,
                     roots,
                 },
                 Payload::Json(document),
             ) => {
-                let root = tape.parse(document, concealed)?;
+                let root = match part {
+                    RecordPart::Key if !json::is_object_or_null(document) => {
+                        tape.parse_as_field(document, concealed)?
+                    }
+                    RecordPart::Key | RecordPart::Value => tape.parse(document, concealed)?,
+                };
                 match tape.node(root) {
                     json::Node::Object { .. } | json::Node::Null => {}
                     _ => return Err(json::not_an_object()),

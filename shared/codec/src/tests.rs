@@ -18,6 +18,7 @@ mod avro_settings;
 mod batch;
 mod json;
 mod json_schema;
+mod partitions;
 mod protobuf;
 mod raw;
 

@@ -126,6 +126,7 @@ pub(crate) const FIELD_KEYS: Keys = Keys {
         ("rename", "another name for a column"),
         ("unit", "instants in plain numbers"),
     ],
+    instead: &[],
     elsewhere: &[("hash_key_env", "the topic, or [defaults]")],
 };
 

@@ -2,8 +2,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use frazil_core::{Error, ErrorKind, Result};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::layout::{PartitionField, SortField};
 use crate::topic::TopicSettings;
 
 /// The settings that a table keeps for good, and what a table has that was made before there was the setting. The
@@ -109,13 +111,27 @@ impl TopicSettings {
                         .all(|one| ["one", "merged"].contains(&one.as_str())) => {}
                 _ => changes.push(FrozenChange {
                     setting: setting.to_owned(),
-                    table: shown(Some(&before)),
-                    configured: shown(Some(&now)),
+                    table: written(setting, &before),
+                    configured: written(setting, &now),
                 }),
             }
         }
         Ok(changes)
     }
+}
+
+/// The value of a setting as the file writes it, to be pasted there.
+fn written(setting: &str, value: &Value) -> String {
+    fn listed<T: DeserializeOwned + fmt::Display>(value: &Value) -> Option<Value> {
+        let fields: Vec<T> = serde_json::from_value(value.clone()).ok()?;
+        Some(fields.iter().map(ToString::to_string).collect())
+    }
+    let list = match setting {
+        "partition_by" => listed::<PartitionField>(value),
+        "sort_by" => listed::<SortField>(value),
+        _ => None,
+    };
+    shown(Some(list.as_ref().unwrap_or(value)))
 }
 
 /// A value as people would write it in the file.
@@ -187,9 +203,14 @@ mod tests {
             (
                 "",
                 "partition_by = []",
+                &["`partition_by` was [\"day(_kafka_timestamp)\"] when the table was made and is [] now"],
+            ),
+            (
+                "partition_by = [\"bucket(16, a)\", \"b\"]\nsort_by = [\"a desc\", \"hour(b)\"]",
+                "partition_by = [\"bucket(16, a)\"]\nsort_by = []",
                 &[
-                    "`partition_by` was [{ source = \"_kafka_timestamp\", transform = \"day\" }] when the table was made \
-                     and is [] now",
+                    "`partition_by` was [\"bucket[16](a)\", \"b\"] when the table was made and is [\"bucket[16](a)\"] now",
+                    "`sort_by` was [\"a desc nulls-last\", \"hour(b) asc nulls-first\"] when the table was made and is [] now",
                 ],
             ),
             ("sort_by = [\"a\"]", "sort_by = [\"a asc\"]", &[]),
@@ -217,7 +238,7 @@ mod tests {
             (
                 "",
                 "format = \"json\"\nmax_columns = 7\non_error = \"suspend\"\nfreshness = \"5m\"\nbackfill = true\n\
-                 timestamp_range = [2001-01-01, 2100-01-01]\nretention.snapshots = 5\nkafka_columns.topic = true\n\
+                 timestamp_range = [2001-01-01, 2100-01-01]\npartition_range = [2001-01-01, \"now\"]\nretention.snapshots = 5\nkafka_columns.topic = true\n\
                  unknown_fields = \"collect\"\nhash_key_env = \"K\"",
                 &[],
             ),

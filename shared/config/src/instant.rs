@@ -38,6 +38,16 @@ pub struct InstantRange {
     pub last: Instant,
 }
 
+/// What a clock can say: from 1970, where Unix time starts, to a year from now.
+impl Default for InstantRange {
+    fn default() -> Self {
+        Self {
+            first: Instant::AtMicros(0),
+            last: Instant::FromNowMs(365 * 86_400_000),
+        }
+    }
+}
+
 impl InstantRange {
     /// Years 1 to 9999: what Parquet readers and query engines agree on.
     pub const YEARS_1_TO_9999: Self = Self {

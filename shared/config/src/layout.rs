@@ -233,6 +233,22 @@ impl SortField {
     }
 }
 
+impl fmt::Display for SortField {
+    /// As the file writes it: `customer desc nulls-first`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            source, transform, ..
+        } = self;
+        let term = PartitionField {
+            source: source.clone(),
+            transform: *transform,
+        };
+        let direction = if self.descending { "desc" } else { "asc" };
+        let nulls = if self.nulls_first { "first" } else { "last" };
+        write!(f, "{term} {direction} nulls-{nulls}")
+    }
+}
+
 impl FromToml for SortField {
     fn from_toml(value: &DeValue<'_>) -> Result<Self, Problem> {
         match value.as_str() {
@@ -397,6 +413,7 @@ mod tests {
                 ("customer", descending, nulls_first),
                 "{text}"
             );
+            assert_eq!(SortField::parse(&field.to_string()), Ok(field), "{text}");
         }
         for text in [
             "",

@@ -20,6 +20,8 @@ pub(crate) struct Keys {
     pub(crate) known: &'static [&'static [&'static str]],
     /// Keys that people may expect and that this version does not have.
     pub(crate) later: &'static [LaterKey],
+    /// Keys that people may expect and that Frazil does without: why, and what to do instead.
+    pub(crate) instead: &'static [(&'static str, &'static str, &'static str)],
     /// Keys that stand in another section, and which.
     pub(crate) elsewhere: &'static [(&'static str, &'static str)],
 }
@@ -209,6 +211,9 @@ impl<'d> Section<'d> {
     fn unknown(&self, key: &str) -> Problem {
         if let Some((_, purpose)) = self.keys.later.iter().find(|(later, _)| *later == key) {
             return Problem::new(format!("{purpose}: this version does not have it yet")).hint("remove it");
+        }
+        if let Some((_, reason, instead)) = self.keys.instead.iter().find(|(other, _, _)| *other == key) {
+            return Problem::new(*reason).hint(*instead);
         }
         let problem = Problem::new("unknown key");
         if let Some((_, section)) = self.keys.elsewhere.iter().find(|(other, _)| *other == key) {

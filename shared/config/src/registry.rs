@@ -216,6 +216,7 @@ pub(crate) const REGISTRY_KEYS: Keys = Keys {
         ("identity_secret", "credentials in Secrets Manager"),
         ("oauth", "OAuth"),
     ],
+    instead: &[],
     elsewhere: &[
         ("password", IN_ENVIRONMENT),
         ("token", IN_ENVIRONMENT),
@@ -436,7 +437,7 @@ pub(crate) fn check_registry(written: &Located<String>, file: &FileSection, faul
     );
 }
 
-fn is_variable(text: &str) -> Result<(), Problem> {
+pub(crate) fn is_variable(text: &str) -> Result<(), Problem> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     let starts = text.bytes().next().is_some_and(|b| !b.is_ascii_digit());
     if starts && text.len() <= MAX_NAME_LEN && text.bytes().all(legal) {

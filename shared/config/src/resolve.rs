@@ -112,6 +112,7 @@ pub(crate) fn resolve(
         timestamp_range: layers
             .get(|keys| &keys.timestamp_range)
             .unwrap_or(InstantRange::YEARS_1_TO_9999),
+        partition_range: layers.get(|keys| &keys.partition_range).unwrap_or_default(),
         on_error: layers.get(|keys| &keys.on_error).unwrap_or_default(),
         breaker: layers.breaker(),
         freshness_ms: layers

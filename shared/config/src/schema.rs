@@ -218,7 +218,7 @@ fn schema_and_reader_know_the_same_keys() {
         written.sort_unstable();
         assert_eq!(read, written, "[{section}]");
     }
-    assert_eq!(checked, 9 + 4 + 3 + 12 + 28 + 30 + 5 + 3 + 3 + 3);
+    assert_eq!(checked, 9 + 4 + 3 + 12 + 29 + 31 + 5 + 3 + 3 + 3);
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn schema_defaults_are_the_defaults() {
             }
         }
     }
-    assert_eq!(lines.lines().count(), 19 + 5 + 3 + 3, "{lines}");
+    assert_eq!(lines.lines().count(), 20 + 5 + 3 + 3, "{lines}");
     let written = Config::parse(&format!("[topics.t]\n{lines}"), Path::new("f")).unwrap();
     let (source, topic) = (written.sources()[0].name().clone(), TopicName::new("t"));
     assert_eq!(

@@ -10,7 +10,7 @@ use crate::instant::{InstantRange, WrittenInstant};
 use crate::layout::{PartitionField, SortField, column_name};
 use crate::place::{check_place, is_local_path};
 use crate::reader::{Keys, LaterKey, Section};
-use crate::registry::{REGISTRY_KEYS, RegistrySection};
+use crate::registry::{REGISTRY_KEYS, RegistrySection, is_variable};
 use crate::source::{broker_address, cluster_arn};
 use crate::topic::{ColumnCase, KeyColumns, OnError, Tables, TimeType, Timestamps, UnknownFields};
 
@@ -93,6 +93,7 @@ const FILE_KEYS: Keys = Keys {
         ("rest", "the REST catalog"),
         ("tables", "tables that several topics share"),
     ],
+    instead: &[],
     elsewhere: &[
         ("namespace", "[defaults] or [topics.NAME]"),
         ("source", "[defaults] or [topics.NAME]"),
@@ -171,6 +172,7 @@ pub(crate) struct SourceSection {
 const SOURCE_KEYS: Keys = Keys {
     known: &[&["arn", "bootstrap_servers", "namespace"]],
     later: &[],
+    instead: &[],
     elsewhere: &[
         ("table", "[topics.NAME]"),
         ("topics", "a section of its own"),
@@ -225,6 +227,7 @@ pub(crate) struct TopicSection {
 const TOPIC_KEYS: Keys = Keys {
     known: &[&["topic", "table"], TopicKeys::NAMES],
     later: TopicKeys::LATER,
+    instead: TopicKeys::INSTEAD,
     elsewhere: &[
         ("arn", "[sources.NAME]"),
         ("bootstrap_servers", "[sources.NAME]"),
@@ -235,6 +238,7 @@ const TOPIC_KEYS: Keys = Keys {
 const DEFAULTS_KEYS: Keys = Keys {
     known: &[TopicKeys::NAMES],
     later: TopicKeys::LATER,
+    instead: TopicKeys::INSTEAD,
     elsewhere: &[
         ("topic", "[topics.NAME]"),
         ("table", "[topics.NAME]"),
@@ -295,8 +299,7 @@ pub(crate) struct TopicKeys {
     /// What becomes of keys: `kafka` keeps them as text in `_kafka_key`, `columns` makes columns of their fields too.
     #[cfg_attr(test, schemars(extend("default" = "kafka")))]
     pub(crate) key: Read<KeyColumns>,
-    /// How keys that become columns are encoded: as `format`, but for `json`. `auto` is the language of the schema that
-    /// a key names.
+    /// How keys that become columns are encoded: as `format`. `auto` is the language of the schema that a key names.
     #[cfg_attr(test, schemars(extend("default" = "auto")))]
     pub(crate) key_format: Read<Format>,
     /// Kafka's own columns, beside `_kafka_partition`, `_kafka_offset`, `_kafka_timestamp` and `_kafka_epoch`,
@@ -351,6 +354,11 @@ pub(crate) struct TopicKeys {
     /// or distances such as `"now+365d"`.
     #[cfg_attr(test, schemars(with = "Option<[WrittenInstant; 2]>", extend("default" = ["0001-01-01", "9999-12-31"])))]
     pub(crate) timestamp_range: Read<InstantRange>,
+    /// The instants by which rows may be partitioned, first and last, written as those of `timestamp_range`. A record
+    /// with another one in a column that `partition_by` names cannot be read: one wrong clock would make thousands of
+    /// partitions.
+    #[cfg_attr(test, schemars(with = "Option<[WrittenInstant; 2]>", extend("default" = ["1970-01-01", "now+365d"])))]
+    pub(crate) partition_range: Read<InstantRange>,
     /// What becomes of a record that cannot be read: `dead_letter` stores it in TABLE_dead_letters, `suspend` stops
     /// the topic until somebody decides (what arrives meanwhile is kept), `skip` counts and forgets it.
     #[cfg_attr(test, schemars(extend("default" = "dead_letter")))]
@@ -392,6 +400,7 @@ impl TopicKeys {
         "event_time",
         "sort_by",
         "timestamp_range",
+        "partition_range",
         "on_error",
         "breaker",
         "freshness",
@@ -400,14 +409,19 @@ impl TopicKeys {
     ];
 
     const LATER: &[LaterKey] = &[
-        ("partition_range", "a bound on partition values"),
         ("mode", "upsert"),
         ("upsert", "upsert"),
         ("merge_key", "upsert"),
-        ("apply_defaults", "the reader's defaults"),
         ("ttl", "removal of old rows"),
         ("compaction", "maintenance"),
     ];
+
+    const INSTEAD: &[(&str, &str, &str)] = &[(
+        "apply_defaults",
+        "a default is a reader's, and a table has the columns of many writers: which of them is newest depends on when one \
+         asks, so that the same record would become another row when it comes again",
+        "remove it; fill in when you read: coalesce(column, value), in a view",
+    )];
 
     fn read(section: &Section<'_>) -> Self {
         let event_time = section.read::<String>("event_time").and_then(|text| {
@@ -431,9 +445,7 @@ impl TopicKeys {
             message: section.read("message"),
             tables: section.read("tables"),
             key: section.read("key"),
-            key_format: section
-                .read("key_format")
-                .filter(|format| check(section, format, is_key_format)),
+            key_format: section.read("key_format"),
             kafka_columns: section
                 .section("kafka_columns", &KAFKA_COLUMNS_KEYS)
                 .map(KafkaColumnsSection::read)
@@ -448,7 +460,9 @@ impl TopicKeys {
                 .into_iter()
                 .map(|(path, section)| (path, FieldSection::read(section)))
                 .collect(),
-            hash_key_env: section.read("hash_key_env"),
+            hash_key_env: section
+                .read("hash_key_env")
+                .filter(|name| check(section, name, |name: &String| is_variable(name))),
             max_columns: section
                 .read("max_columns")
                 .filter(|columns| check(section, columns, |columns| within(*columns, 1, MAX_COLUMNS))),
@@ -456,6 +470,7 @@ impl TopicKeys {
             event_time,
             sort_by: section.read_list("sort_by", MAX_LAYOUT_FIELDS),
             timestamp_range: read_range(section, "timestamp_range"),
+            partition_range: read_range(section, "partition_range"),
             on_error: section.read("on_error"),
             breaker: section
                 .section("breaker", &BREAKER_KEYS)
@@ -497,6 +512,7 @@ pub(crate) struct KafkaColumnsSection {
 const KAFKA_COLUMNS_KEYS: Keys = Keys {
     known: &[&["key", "headers", "tombstone", "topic", "timestamp_type"]],
     later: &[],
+    instead: &[],
     elsewhere: &[],
 };
 
@@ -547,6 +563,7 @@ pub(crate) struct BreakerSection {
 const BREAKER_KEYS: Keys = Keys {
     known: &[&["share", "minimum", "window"]],
     later: &[],
+    instead: &[],
     elsewhere: &[],
 };
 
@@ -590,6 +607,7 @@ pub(crate) struct RetentionSection {
 const RETENTION_KEYS: Keys = Keys {
     known: &[&["snapshots", "snapshot_min_age", "metadata"]],
     later: &[("rows", "removal of old rows"), ("orphans", "removal of orphans")],
+    instead: &[],
     elsewhere: &[],
 };
 
@@ -662,14 +680,6 @@ fn read_range(section: &Section<'_>, key: &'static str) -> Read<InstantRange> {
     };
     section.faults().add(&ends.at, problem);
     None
-}
-
-fn is_key_format(format: &Format) -> Result<(), Problem> {
-    match format {
-        Format::Json => Err(Problem::new("columns of keys are not inferred")
-            .hint("use \"json_schema\" with a schema that the keys name, or \"string\"")),
-        _ => Ok(()),
-    }
 }
 
 /// A namespace or a table as Glue and Athena can name it.

@@ -73,6 +73,9 @@ pub struct TopicSettings {
     pub sort_by: Vec<SortField>,
     /// Instants outside make a record poison.
     pub timestamp_range: InstantRange,
+    /// Instants and dates outside make a record poison if its row is partitioned by them.
+    #[serde(default)]
+    pub partition_range: InstantRange,
     /// What becomes of a record that cannot be read.
     pub on_error: OnError,
     /// When too many of them suspend the topic; used with [`OnError::DeadLetter`].

@@ -12,6 +12,9 @@ mod parser;
 
 /// A schema's text may be this long: registries stop well below it.
 pub const MAX_SCHEMA_BYTES: usize = 1 << 20;
+/// A schema's text may nest so deep: beyond it serde_json stops, for the sake of the stack. A record in a record takes
+/// three levels.
+const MAX_JSON_DEPTH: usize = 127;
 /// A schema may nest this deep: deeper columns help nobody, and every walk over a schema recurses.
 pub const MAX_SCHEMA_DEPTH: usize = 64;
 /// A schema may have this many types once references are followed: a few nested records that each name the
@@ -150,9 +153,11 @@ impl AvroSchema {
                 format!("it is {bytes} bytes long{all}; the limit is {MAX_SCHEMA_BYTES}"),
             ));
         }
+        check_nesting(text, "it")?;
         let json = read(text).map_err(|error| invalid("", format!("it is not JSON: {error}")))?;
         let mut others = Vec::with_capacity(references.len());
         for (name, text) in references {
+            check_nesting(text, &format!("the schema `{name}` that it refers to"))?;
             let json = read(text).map_err(|error| {
                 invalid(
                     "",
@@ -214,6 +219,38 @@ pub(crate) fn invalid(path: &str, message: impl std::fmt::Display) -> Error {
         format!("{place}: {message}"),
     )
     .with_code("avro.schema_invalid")
+}
+
+/// A schema's text that nests deeper than can be read safely says so, and what helps.
+fn check_nesting(text: &str, which: &str) -> Result<()> {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut in_string, mut escaped) = (false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    if deepest <= MAX_JSON_DEPTH {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Invalid,
+        "use the Avro schema",
+        format!(
+            "{which} has braces and brackets {deepest} deep in its text, and {MAX_JSON_DEPTH} are possible: some 42 records \
+             defined inside each other"
+        ),
+    )
+    .with_code("avro.schema_too_deep")
+    .with_hint("define inner records in schemas of their own, by reference, or beside each other, by name"))
 }
 
 /// The JSON of a schema's text.

@@ -3,6 +3,7 @@ use std::fmt;
 use frazil_core::safe_name;
 use iceberg::spec::PrimitiveType;
 
+use crate::field_map::is_of_key;
 use crate::{FieldPath, KafkaColumns};
 
 /// A column that a source schema asks for. It has no field id yet: see [`evolve`](crate::evolve).
@@ -62,19 +63,56 @@ impl Column {
     #[must_use]
     pub fn of_key(&self) -> Self {
         let mut column = self.clone();
-        column.variant = Some(Self::OF_KEY);
+        column.variant = Some(RecordPart::Key.variant(self.variant).unwrap_or("key"));
         if column.source == "value" {
-            "key".clone_into(&mut column.name);
+            column.name = match self.variant {
+                Some(variant) => format!("key__{variant}"),
+                None => "key".to_owned(),
+            };
         }
         column
     }
 
-    /// The variant of columns that are fed by keys.
-    pub(crate) const OF_KEY: &'static str = "key";
+    pub(crate) fn is_of_key(&self) -> bool {
+        self.variant.is_some_and(|variant| variant.starts_with("key"))
+    }
 
     /// Where the column comes from, below `parent`.
     pub fn path(&self, parent: &FieldPath) -> FieldPath {
         parent.field(&self.source, self.variant)
+    }
+}
+
+/// The part of a record that columns are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RecordPart {
+    /// The value.
+    #[default]
+    Value,
+    /// The key: its fields have paths of their own, `/id~key` beside the value's `/id`.
+    Key,
+}
+
+impl RecordPart {
+    /// The variant of a column at the top that the value would have as `variant`.
+    pub(crate) fn variant(self, variant: Option<&'static str>) -> Option<&'static str> {
+        match (self, variant) {
+            (Self::Value, variant) => variant,
+            (Self::Key, Some("boolean")) => Some("key_boolean"),
+            (Self::Key, Some("long")) => Some("key_long"),
+            (Self::Key, Some("double")) => Some("key_double"),
+            (Self::Key, Some("string")) => Some("key_string"),
+            // No other setting or sibling is for keys.
+            (Self::Key, None | Some(_)) => Some("key"),
+        }
+    }
+
+    /// Whether a column of this path is fed by this part.
+    pub(crate) fn feeds(self, path: &str) -> bool {
+        match self {
+            Self::Value => path.starts_with('/') && !is_of_key(path),
+            Self::Key => is_of_key(path),
+        }
     }
 }
 

@@ -50,13 +50,27 @@ pub struct RefusedChange {
 impl RefusedChange {
     /// The change as an error that a person must decide about.
     pub fn to_error(&self) -> Error {
+        Self::all_to_error(std::slice::from_ref(self))
+    }
+
+    /// All changes as one error. What several writers ask for in the same words is said once.
+    pub fn all_to_error(changes: &[Self]) -> Error {
+        let mut reasons: Vec<String> = Vec::new();
+        for change in changes {
+            let reason = format!(
+                "{} is {} in the table and {} in the source",
+                FieldPath::describe(&change.field),
+                change.from,
+                change.to
+            );
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
+            }
+        }
         Error::new(
             ErrorKind::Suspended,
             "change the table's schema",
-            format!(
-                "field `{}` is {} in the table and {} in the source",
-                self.field, self.from, self.to
-            ),
+            reasons.join(", "),
         )
         .with_code("schema.change_refused")
         .with_hint("let the producer use a new field name, or give the topic a new table")
@@ -208,10 +222,15 @@ impl Evolver {
             .with_hint("rename the field in the producer, or switch that column off for this topic"));
         }
         let key_name = format!("key_{}", column.name);
-        let is_taken = |name: &str| names.is_claimed(&name.to_ascii_lowercase());
-        let wanted = match column.variant {
-            Some(Column::OF_KEY) if parent.is_value_root() && is_taken(&column.name) => &key_name,
-            _ => &column.name,
+        // Siblings of a key's field are called like it.
+        let is_taken = || {
+            names.is_claimed(&column.name.to_ascii_lowercase())
+                || self.fields.get(&parent.field(&column.source, None)).is_some()
+        };
+        let wanted = if column.is_of_key() && parent.is_value_root() && is_taken() {
+            &key_name
+        } else {
+            &column.name
         };
         let name = claim(names, wanted);
         if *parent == FieldPath::kafka() && name != column.name {

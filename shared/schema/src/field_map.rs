@@ -62,6 +62,14 @@ impl FieldPath {
         &self.0
     }
 
+    /// The field of a path in words: that of a key is said to be one, without the mark.
+    pub fn describe(path: &str) -> String {
+        match key_mark(path) {
+            Some(mark) => format!("the key's field `{}{}`", &path[..mark.start], &path[mark.end..]),
+            None => format!("field `{path}`"),
+        }
+    }
+
     pub(crate) fn is_value_root(&self) -> bool {
         self.0.is_empty()
     }
@@ -100,8 +108,9 @@ impl FieldMap {
         self.0.is_empty()
     }
 
-    /// Whether a column holds the field that settings call `path`, or a part of it: `customer.email` is
-    /// `/customer/email`, and elements and values add no step. Columns of hashes and siblings count as well.
+    /// Whether a column holds the value's field that settings call `path`, or a part of it: `customer.email` is
+    /// `/customer/email`, and elements and values add no step. Columns of hashes and siblings count as well; those of
+    /// keys do not, since settings are the value's.
     pub fn feeds(&self, path: &str) -> bool {
         let is_below = |field: &str| {
             field
@@ -110,7 +119,7 @@ impl FieldMap {
         };
         self.0
             .keys()
-            .filter(|key| key.starts_with('/'))
+            .filter(|key| key.starts_with('/') && !is_of_key(key))
             .any(|key| is_below(&settings_path(key)))
     }
 
@@ -131,6 +140,18 @@ impl FieldMap {
             *id = new_id(*id);
         }
     }
+}
+
+/// Whether a path is that of a field of the record's key, whose first step has the variant `key`, or one for siblings.
+pub(crate) fn is_of_key(path: &str) -> bool {
+    key_mark(path).is_some()
+}
+
+/// Where the mark of a key's field is: a `~` within a name is written `~0`, and no other variant begins so.
+fn key_mark(path: &str) -> Option<std::ops::Range<usize>> {
+    let first = path.strip_prefix('/')?.split('/').next()?;
+    let start = first.find("~key")? + 1;
+    Some(start..first.len() + 1)
 }
 
 /// A field's path as settings write it, without the steps of lists and maps and without the variant.
@@ -204,6 +225,8 @@ mod tests {
             "/m/{}/v",
             "/a~1b~0c",
             "/s~string",
+            "/id~key",
+            "/of/it~key",
             "@_kafka_key",
         ];
         let map: FieldMap = paths.iter().map(|path| ((*path).to_owned(), 1)).collect();
@@ -216,6 +239,7 @@ mod tests {
             "m",
             "a/b~c",
             "s",
+            "of.it",
         ] {
             assert!(map.feeds(there), "{there}");
         }
@@ -225,10 +249,44 @@ mod tests {
             "price",
             "email",
             "_kafka_key",
+            "id",
             "",
             "items.price.x",
         ] {
             assert!(!map.feeds(missing), "{missing}");
+        }
+    }
+
+    #[test]
+    fn the_fields_of_keys_are_told_apart_and_shown_without_their_mark() {
+        let root = FieldPath::value();
+        for (path, of_key, expected) in [
+            (root.field("id", Some("key")), true, "the key's field `/id`"),
+            (
+                root.field("id", Some("key_string")),
+                true,
+                "the key's field `/id`",
+            ),
+            (
+                root.field("a~b", Some("key")).element().field("c", None),
+                true,
+                "the key's field `/a~0b/[]/c`",
+            ),
+            (root.field("~key", None), false, "field `/~0key`"),
+            (root.field("id", Some("string")), false, "field `/id~string`"),
+            (
+                root.field("a", None).field("b", Some("key")),
+                false,
+                "field `/a/b~key`",
+            ),
+            (
+                FieldPath::kafka().field("_kafka_key", None),
+                false,
+                "field `@_kafka_key`",
+            ),
+        ] {
+            assert_eq!(is_of_key(path.as_str()), of_key, "{path}");
+            assert_eq!(FieldPath::describe(path.as_str()), expected);
         }
     }
 

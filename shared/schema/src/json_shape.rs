@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use iceberg::spec::{PrimitiveType, Schema, StructType, Type};
 
-use crate::{Column, ColumnType, FieldMap, FieldMapping, FieldPath, Mapping};
+use crate::{Column, ColumnType, FieldMap, FieldMapping, FieldPath, Mapping, RecordPart};
 
 /// A table takes this many value columns from inferred JSON by default: objects with ids for keys would
 /// otherwise give it thousands, and every query pays for them.
@@ -157,25 +157,38 @@ impl JsonShape {
         max_columns: usize,
         mapping: &Mapping,
     ) -> Vec<Column> {
+        self.columns_of(RecordPart::Value, table, max_columns, mapping)
+    }
+
+    /// The same for one part of records. Columns of keys are as [`Column::of_key`] takes them, and have room of their
+    /// own; what finds none there is in `_kafka_key`.
+    pub fn columns_of(
+        &self,
+        part: RecordPart,
+        table: Option<(&Schema, &FieldMap)>,
+        max_columns: usize,
+        mapping: &Mapping,
+    ) -> Vec<Column> {
         let empty = FieldMap::default();
         let (current, fields) = match table {
             Some((schema, fields)) => (Some(schema.as_struct()), fields),
             None => (None, &empty),
         };
         let leaves = current.map_or(0, |current| {
-            let own = |id: i32| {
+            let others = |id: i32| {
                 fields
                     .iter()
-                    .any(|(path, mapped)| mapped == id && path.starts_with('@'))
+                    .any(|(path, mapped)| mapped == id && !part.feeds(path))
             };
             current
                 .fields()
                 .iter()
-                .filter(|field| !own(field.id))
+                .filter(|field| !others(field.id))
                 .map(|field| leaves(&field.field_type))
                 .sum()
         });
         let mut chooser = Chooser {
+            part,
             fields,
             mapping,
             sources: Vec::new(),
@@ -183,7 +196,7 @@ impl JsonShape {
             overflow: false,
         };
         let mut columns = chooser.object(self, current, &FieldPath::value(), 0);
-        if chooser.overflow {
+        if chooser.overflow && part == RecordPart::Value {
             columns.push(Column::unknown_fields());
         }
         columns
@@ -200,6 +213,7 @@ fn leaves(data_type: &Type) -> usize {
 }
 
 struct Chooser<'a> {
+    part: RecordPart,
     fields: &'a FieldMap,
     mapping: &'a Mapping,
     /// The names of the fields around the one that is looked at.
@@ -223,7 +237,11 @@ impl<'a> Chooser<'a> {
         depth: usize,
     ) -> Vec<Column> {
         let mut columns = Vec::new();
-        let (mapping, fields) = (self.mapping, self.fields);
+        let (mapping, fields, part) = (self.mapping, self.fields, self.part);
+        let path_of = |name: &str, variant| match parent.is_value_root() {
+            true => parent.field(name, part.variant(variant)),
+            false => parent.field(name, variant),
+        };
         for (name, shape) in &shape.fields {
             let setting = self.setting(name);
             if setting.is_some_and(|setting| setting.exclude) {
@@ -231,7 +249,7 @@ impl<'a> Chooser<'a> {
             }
             let exists = |variant| {
                 current
-                    .zip(fields.get(&parent.field(name, variant)))
+                    .zip(fields.get(&path_of(name, variant)))
                     .and_then(|(current, id)| current.field_by_id(id))
                     .map(|field| field.field_type.as_ref())
             };
@@ -247,7 +265,7 @@ impl<'a> Chooser<'a> {
             }
             let wanted = setting.and_then(|setting| setting.data_type.clone());
             let wanted = wanted.map(Type::Primitive);
-            let (own, path) = (exists(None), parent.field(name, None));
+            let (own, path) = (exists(None), path_of(name, None));
             self.sources.push(name.clone());
             let choice = match own.or(wanted.as_ref()) {
                 Some(existing) => self.existing(shape, existing, &path, depth + 1),

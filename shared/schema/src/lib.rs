@@ -36,7 +36,7 @@ mod source;
 pub use avro::{
     AvroField, AvroSchema, AvroType, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_TYPES, TimestampUnit,
 };
-pub use column::{Column, ColumnType};
+pub use column::{Column, ColumnType, RecordPart};
 pub use evolution::{Evolution, RefusedChange, SchemaChange, evolve};
 pub use field_map::{FieldMap, FieldPath};
 pub use json_schema::{JsonField, JsonSchema, JsonType, MAX_REFERENCED_BYTES, MAX_REFERENCES};

@@ -20,6 +20,6 @@ pub use parked::{
     park,
 };
 pub(crate) use retry::read_letters;
-pub use retry::{LetterReader, MAX_RETRIED, ReadAgain, RetryReport, retry_dead_letters};
+pub use retry::{LetterReader, LettersLeft, MAX_RETRIED, ReadAgain, Reread, RetryReport, retry_dead_letters};
 pub use shelves::{quarantine_descriptor, release_descriptor};
 pub use undrop::{Undropped, undrop};

@@ -70,13 +70,24 @@ impl Scene {
     }
 
     async fn try_ingest(&self, keys: &str, offset: i64, body: &[u8]) -> Result<IngestReport> {
+        self.try_ingest_keyed(keys, offset, None, body).await
+    }
+
+    async fn try_ingest_keyed(
+        &self,
+        keys: &str,
+        offset: i64,
+        key: Option<&[u8]>,
+        body: &[u8],
+    ) -> Result<IngestReport> {
         let ingest = self.function(keys);
+        let key = key.map(|key| base64_simd::STANDARD.encode_to_string(key));
         let value = base64_simd::STANDARD.encode_to_string(body);
         let event = serde_json::json!({
             "eventSource": "SelfManagedKafka",
             "bootstrapServers": "b:9092",
             "records": {"t-0": [{"topic": "t", "partition": 0, "offset": offset, "timestamp": 1_764_500_000_000_i64,
-                "timestampType": "CREATE_TIME", "key": null, "value": value, "headers": []}]},
+                "timestampType": "CREATE_TIME", "key": key, "value": value, "headers": []}]},
         });
         ingest.handle(event.to_string().as_bytes()).await
     }
@@ -252,6 +263,19 @@ async fn a_retry_moves_nothing_that_a_delivery_may_still_bring() {
     scene.commit("t").await;
     let retried = scene.retry(by_name).await.unwrap();
     assert_eq!((retried.read, retried.moved, retried.snapshots.len()), (1, 0, 0));
+    let left = &retried.left["retry.not_taken"];
+    assert_eq!(left.letters, 1);
+    assert!(
+        left.reason
+            .starts_with("kafka.t_other_s has not taken these offsets: a delivery may still bring them"),
+        "{left:?}"
+    );
+    // Still out of range: the reason is today's.
+    let still = scene.retry(&narrow).await.unwrap();
+    assert_eq!(
+        still.left.keys().collect::<Vec<_>>(),
+        ["value.timestamp_out_of_range"]
+    );
     // Once it is committed that the record came without a row, nothing but the letter can bring one.
     scene.ingest(by_name, 0, OTHER).await;
     let rows = |report: CommitReport| report.commits.iter().map(|commit| commit.rows).sum::<u64>();
@@ -304,4 +328,57 @@ async fn what_no_delivery_changes_suspends() {
         reason.starts_with("table kafka.t: cannot add a column: the value's field `_kafka_offset`"),
         "{reason}"
     );
+}
+
+/// The scene's records are of 2025.
+#[tokio::test]
+async fn a_partition_out_of_range_makes_a_dead_letter_that_a_wider_range_takes() {
+    let scene = Scene::new();
+    let narrow = "partition_range = [\"2000-01-01\", \"2001-01-01\"]";
+    for elsewhere in [
+        "partition_by = []",
+        "partition_by = [\"bucket(4, _kafka_timestamp)\"]",
+    ] {
+        let other = Scene::new();
+        let report = other.ingest(&format!("{elsewhere}\n{narrow}"), 0, FIRST).await;
+        assert_eq!(report.topics[0].rows, 1, "{elsewhere}");
+    }
+    assert_eq!(scene.ingest("", 0, FIRST).await.topics[0].rows, 1);
+    assert_eq!(scene.ingest(narrow, 1, FIRST).await.topics[0].dead_letters, 1);
+    // Nothing of the value is wrong: `skip` forgets no record for the time that Kafka says.
+    let skip = format!("on_error = \"skip\"\n{narrow}");
+    assert_eq!(scene.ingest(&skip, 2, FIRST).await.topics[0].rows, 1);
+    scene.commit("t").await;
+    assert_eq!(scene.retry(narrow).await.unwrap().moved, 0);
+    assert_eq!(scene.retry("").await.unwrap().moved, 1);
+}
+
+/// Settings of single fields are the value's, also where the key is JSON too.
+#[tokio::test]
+async fn keys_of_json_become_columns_and_settings_of_fields_are_not_theirs() {
+    let scene = Scene::new();
+    let keys = "format = \"json\"\nkey = \"columns\"\nkey_format = \"json\"\nfields.Id.exclude = true";
+    for (offset, key, rows) in [
+        (0, Some(&br#"{"Id": 1, "region": "eu"}"#[..]), 1),
+        (1, Some(br#"{"Id": "x"}"#), 1),
+        (2, None, 1),
+        (3, Some(b"{"), 0),
+    ] {
+        let report = scene
+            .try_ingest_keyed(keys, offset, key, br#"{"Id": 7, "region": 1}"#)
+            .await
+            .unwrap();
+        assert_eq!(report.topics[0].rows, rows, "{offset}");
+    }
+    assert_eq!(
+        scene.columns().await,
+        ["region long", "id long", "key_region string", "id__string string"]
+    );
+    // A setting of a field that only the key has is new, and no change.
+    let more = format!("{keys}\nfields.region.exclude = false\nfields.later.exclude = true");
+    let report = scene
+        .try_ingest_keyed(&more, 4, Some(br#"{"later": 1}"#), b"{}")
+        .await
+        .unwrap();
+    assert_eq!(outcome(&report), (1, "staged, schema changed: true".to_owned()));
 }

@@ -39,7 +39,28 @@ pub(crate) enum Node<'a> {
 impl<'a> Tape<'a> {
     /// Appends a document; answers where its value is. A faulty one leaves nothing behind.
     pub(crate) fn parse(&mut self, document: &'a [u8], concealed: &Concealed) -> Decoded<usize> {
+        self.parse_after(&[], document, concealed)
+    }
+
+    /// Appends a document as the field `value` of an object; answers where that is.
+    pub(crate) fn parse_as_field(&mut self, document: &'a [u8], concealed: &Concealed) -> Decoded<usize> {
+        let object = Node::Object { text: "", end: 0 };
+        let at = self.parse_after(&[object, Node::Text("value")], document, concealed)?;
+        self.nodes[at] = Node::Object {
+            text: "",
+            end: self.nodes.len(),
+        };
+        Ok(at)
+    }
+
+    fn parse_after(
+        &mut self,
+        before: &[Node<'a>],
+        document: &'a [u8],
+        concealed: &Concealed,
+    ) -> Decoded<usize> {
         let (at, escaped) = (self.nodes.len(), self.escaped.len());
+        self.nodes.extend_from_slice(before);
         let parsed = Cursor::new(document).and_then(|cursor| {
             let mut parser = Parser {
                 cursor,

@@ -1,7 +1,7 @@
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use frazil_core::{ErrorKind, Offset, Partition};
-use frazil_schema::{AvroSchema, KafkaColumns, SourceSchema};
+use frazil_schema::{AvroSchema, KafkaColumns, RecordPart, SourceSchema};
 use iceberg::arrow::schema_to_arrow_schema;
 
 use super::{Table, poison, records, show, values};
@@ -193,6 +193,57 @@ fn a_key_that_is_a_single_value_is_the_column_key() {
         values(&Table::default().take(&prepared).unwrap()),
         ["key=1 key_key=k1"]
     );
+}
+
+/// Values and keys of inferred JSON into a table, event by event.
+#[test]
+fn keys_of_json_are_inferred_beside_the_value() {
+    let mut table = Table::default();
+    let mut take = |pairs: &[(&str, &str)], max_columns: usize| {
+        let value = DecodeOptions {
+            max_columns,
+            ..DecodeOptions::default()
+        };
+        let key = DecodeOptions {
+            part: RecordPart::Key,
+            ..value
+        };
+        let values_of = records(pairs.iter().map(|(_, value)| Payload::Json(value.as_bytes())));
+        let keys_of = records(pairs.iter().map(|(key, _)| match *key {
+            "" => Payload::Tombstone,
+            key => Payload::Json(key.as_bytes()),
+        }));
+        let keys = prepare(&keys_of, key).unwrap();
+        let prepared = prepare(&values_of, value).unwrap().with_keys(keys);
+        let codes: Vec<String> = poison(&prepared).into_iter().map(|(_, of)| of).collect();
+        (values(&table.take(&prepared).unwrap()), codes)
+    };
+    let event = [
+        (r#"{"id": 1, "at": {"x": true}}"#, r#"{"id": "a", "n": 1}"#),
+        ("", r#"{"id": "b"}"#),
+        ("null", r#"{"id": "c"}"#),
+        (r#"{"id": 2"#, r#"{"id": "d"}"#),
+    ];
+    let (rows, codes) = take(&event, 9);
+    assert_eq!(rows, ["id=a n=1 key_id=1 at={x: true}", "id=b", "id=c"]);
+    assert_eq!(codes.len(), 1);
+    assert!(codes[0].starts_with("json.invalid "), "{codes:?}");
+    // What does not fit goes into a sibling, called like the key's own column; the value's has one of its own.
+    let (rows, _) = take(&[(r#"{"id": "x", "n": 7}"#, r#"{"n": "y"}"#)], 9);
+    assert_eq!(rows, ["n__string=y key_id__string=x key_n=7"]);
+    // Again, with nothing new: the columns are found.
+    let (rows, _) = take(&[(r#"{"id": "z"}"#, "{}"), (r#"{"id": 3}"#, "{}")], 9);
+    assert_eq!(rows, ["key_id__string=z", "key_id=3"]);
+    // A key that is a single value.
+    let (rows, codes) = take(&[("42", "{}"), (r#""k""#, "{}"), ("[1]", "{}"), ("k", "{}")], 9);
+    assert_eq!(rows, ["key=42", "key=k", "key=[1]"]);
+    assert_eq!(codes.len(), 1);
+    // No room: keys have room of their own, and what finds none there is in `_kafka_key`.
+    let (rows, _) = take(
+        &[(r#"{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}"#, r#"{"v": 1}"#)],
+        9,
+    );
+    assert_eq!(rows, ["v=1 a=1 b=2 c=3 d=4"]);
 }
 
 #[test]

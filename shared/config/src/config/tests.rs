@@ -76,6 +76,10 @@ fn without_a_file_every_topic_has_a_table() {
         partition_by: kafka_timestamp_by_day(),
         sort_by: vec![],
         timestamp_range: InstantRange::YEARS_1_TO_9999,
+        partition_range: InstantRange {
+            first: Instant::AtMicros(0),
+            last: Instant::FromNowMs(31_536_000_000),
+        },
         on_error: OnError::DeadLetter,
         breaker: Breaker {
             share: 0.05,
@@ -141,6 +145,7 @@ fn every_key_is_heard() {
         partition_by = ["day(created_at)", "bucket(16, customer)"]
         sort_by = ["customer desc"]
         timestamp_range = [2000-01-01, 2099-12-31T23:59:59Z]
+        partition_range = [2020-01-01, "now + 1d"]
         on_error = "dead_letter"
         breaker = { share = 0.5, minimum = 3, window = "1h" }
         freshness = "5m"
@@ -208,6 +213,10 @@ fn every_key_is_heard() {
             timestamp_range: InstantRange {
                 first: Instant::AtMicros(946_684_800_000_000),
                 last: Instant::AtMicros(4_102_444_799_000_000),
+            },
+            partition_range: InstantRange {
+                first: Instant::AtMicros(1_577_836_800_000_000),
+                last: Instant::FromNowMs(86_400_000),
             },
             on_error: OnError::DeadLetter,
             breaker: Breaker {
@@ -312,12 +321,19 @@ fn each_fault_names_the_thing_the_reason_and_the_way_out() {
             "2:1: defaults.table: unknown key; it belongs in [topics.NAME]",
         ),
         (
+            "[topics.a]\nhash_key_env = \"MY KEY=1\"",
+            "2:1: topics.a.hash_key_env: not the name of an environment variable; write the variable's name here, such as \
+             \"REGISTRY_PASSWORD\", and the secret into the variable",
+        ),
+        (
             "[topics.a]\nmerge_key = [\"id\"]",
             "2:1: topics.a.merge_key: upsert: this version does not have it yet; remove it",
         ),
         (
-            "[topics.a]\npartition_range = [2001-01-01, 2002-01-01]",
-            "2:1: topics.a.partition_range: a bound on partition values: this version does not have it yet; remove it",
+            "[topics.a]\napply_defaults = true",
+            "2:1: topics.a.apply_defaults: a default is a reader's, and a table has the columns of many writers: which of \
+             them is newest depends on when one asks, so that the same record would become another row when it comes \
+             again; remove it; fill in when you read: coalesce(column, value), in a view",
         ),
         (
             "[topics.a.fields.x]\nexclude = true\ntype = \"long\"",

@@ -461,3 +461,19 @@ proptest! {
         let _ = AvroSchema::parse(&text);
     }
 }
+
+/// Records, each defined inside the one before it.
+#[test]
+fn a_text_that_nests_too_deep_has_a_code_of_its_own() {
+    let nested = |records: usize| {
+        (0..records).fold("\"int\"".to_owned(), |inner, n| {
+            format!(r#"{{"type": "record", "name": "R{n}", "doc": "[{{\"", "fields": [{{"name": "f", "type": {inner}}}]}}"#)
+        })
+    };
+    AvroSchema::parse(&nested(42)).unwrap();
+    for schema in [nested(43), nested(45), nested(4_000)] {
+        let error = AvroSchema::parse(&schema).unwrap_err();
+        assert_eq!(error.code(), Some("avro.schema_too_deep"));
+        assert!(error.message().contains("and 127 are possible"), "{error}");
+    }
+}

@@ -21,6 +21,10 @@ use crate::rows::{MAX_FILE_BYTES, data_file_from_json, read_data_file};
 use crate::snapshot::spec_of;
 use crate::warehouse::{LoadedTable, Warehouse};
 
+mod together;
+
+use together::{Together, is_of_one_type};
+
 /// How many ranges of each kind are named per partition; all are counted.
 pub const MAX_RANGES_SHOWN: usize = 16;
 
@@ -43,6 +47,10 @@ pub struct Reconciliation {
     pub epoch: Epoch,
     /// Per table.
     pub tables: Vec<TableReconciliation>,
+    /// Where each type of record has a table of its own: all of these tables as one. A record is in one of them, so that
+    /// gaps, and offsets that two tables have, can only be seen here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub together: Vec<PartitionReconciliation>,
 }
 
 /// A table's part of it.
@@ -92,13 +100,15 @@ impl Reconciliation {
     /// Offsets that are there twice, or that no ledger knows.
     pub fn faults(&self) -> u64 {
         self.partitions()
+            .chain(&self.together)
             .map(|partition| partition.doubles + partition.unknown)
             .sum()
     }
 
     /// Offsets taken that are neither row nor dead letter.
     pub fn gaps(&self) -> u64 {
-        self.partitions().map(|partition| partition.gaps).sum()
+        let partitions = self.partitions().chain(&self.together);
+        partitions.map(|partition| partition.gaps).sum()
     }
 
     fn partitions(&self) -> impl Iterator<Item = &PartitionReconciliation> {
@@ -127,34 +137,33 @@ pub async fn reconcile_topic(
         .with_hint("`frazil status` lists the topics that are known"));
     }
     let mut tables = Vec::new();
+    let mut together = Together::default();
     for name in state.tables.keys() {
-        tables.push(reconcile_table(warehouse, name, source, topic).await?);
+        let pair = StablePair::load(warehouse, name).await?;
+        let mut count = Count::default();
+        count.rows(warehouse, &pair, topic).await?;
+        count.letters(warehouse, &pair, source, topic).await?;
+        let log = pair.ledger.log(source, topic);
+        let log = log.map(|log| (log.epoch, &log.partitions));
+        let is_one_of_several = is_of_one_type(&pair.table)?;
+        let partitions = if is_one_of_several {
+            together.add(count, log)
+        } else {
+            count.compare(log)
+        };
+        tables.push(TableReconciliation {
+            table: name.clone(),
+            snapshot_id: pair.table.metadata.current_snapshot_id(),
+            commit: pair.ledger.commit,
+            partitions,
+        });
     }
     Ok(Reconciliation {
         source: source.clone(),
         topic: topic.clone(),
         epoch: state.epoch,
         tables,
-    })
-}
-
-async fn reconcile_table(
-    warehouse: &Warehouse,
-    name: &TableName,
-    source: &SourceName,
-    topic: &TopicName,
-) -> Result<TableReconciliation> {
-    let pair = StablePair::load(warehouse, name).await?;
-    let mut count = Count::default();
-    count.rows(warehouse, &pair, topic).await?;
-    count.letters(warehouse, &pair, source, topic).await?;
-    let log = pair.ledger.log(source, topic);
-    let partitions = count.compare(log.map(|log| (log.epoch, &log.partitions)));
-    Ok(TableReconciliation {
-        table: name.clone(),
-        snapshot_id: pair.table.metadata.current_snapshot_id(),
-        commit: pair.ledger.commit,
-        partitions,
+        together: together.finish(),
     })
 }
 
@@ -454,7 +463,6 @@ fn compare_partition(
             (Some(ledger.next), Some(taken.span()), gaps, unknown)
         }
     };
-    let first = |set: &IntervalSet| set.ranges().iter().take(MAX_RANGES_SHOWN).copied().collect();
     PartitionReconciliation {
         epoch,
         partition,
@@ -463,12 +471,16 @@ fn compare_partition(
         next,
         taken,
         gaps: gaps.span(),
-        gap_ranges: first(&gaps),
+        gap_ranges: first_ranges(&gaps),
         doubles: doubles.span(),
-        double_ranges: first(&doubles),
+        double_ranges: first_ranges(&doubles),
         unknown: unknown.span(),
-        unknown_ranges: first(&unknown),
+        unknown_ranges: first_ranges(&unknown),
     }
+}
+
+fn first_ranges(set: &IntervalSet) -> Vec<OffsetRange> {
+    set.ranges().iter().take(MAX_RANGES_SHOWN).copied().collect()
 }
 
 #[cfg(test)]

@@ -50,6 +50,12 @@ impl OffsetTally {
         Ok(())
     }
 
+    /// Counts every offset of a set once.
+    pub(super) fn add_set(&mut self, offsets: &IntervalSet) {
+        self.rows += offsets.span();
+        self.runs.extend(offsets.ranges());
+    }
+
     pub(super) fn finish(mut self) -> Tallied {
         self.merge();
         Tallied {

@@ -42,8 +42,17 @@ const MAX_LIST_BYTES: u64 = 64 * 1024 * 1024;
 /// Reads dead letters again: the ingest handler, whose schemas and settings may have changed since.
 #[async_trait]
 pub trait LetterReader: Send + Sync {
-    /// Reads the dead letters of one log. What can be read now comes as rows of tables that have a place for them.
-    async fn read_again(&self, log: &LogName, letters: &[DeadLetter]) -> Result<Vec<ReadAgain>>;
+    /// Reads the dead letters of one log.
+    async fn read_again(&self, log: &LogName, letters: &[DeadLetter]) -> Result<Reread>;
+}
+
+/// What became of the dead letters of one log when they were read again.
+#[derive(Debug, Default)]
+pub struct Reread {
+    /// What can be read now, as rows of tables that have a place for them.
+    pub rows: Vec<ReadAgain>,
+    /// What cannot be read now either: code and reason of each.
+    pub poison: Vec<(String, String)>,
 }
 
 /// Dead letters that can be read now, as rows of one table.
@@ -68,6 +77,32 @@ pub struct RetryReport {
     pub finished: u64,
     /// Snapshots that were added, by table.
     pub snapshots: Vec<(TableName, i64)>,
+    /// Why dead letters stay, by code.
+    pub left: BTreeMap<String, LettersLeft>,
+}
+
+/// Dead letters that stay for the same reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LettersLeft {
+    /// How many.
+    pub letters: u64,
+    /// The reason of the first of them, in words.
+    pub reason: String,
+}
+
+/// The code of dead letters that can be read, and whose offsets the table has not taken.
+const NOT_TAKEN: &str = "retry.not_taken";
+
+impl RetryReport {
+    fn leave(&mut self, code: impl Into<String>, letters: u64, reason: impl FnOnce() -> String) {
+        if letters > 0 {
+            let left = self.left.entry(code.into()).or_insert_with(|| LettersLeft {
+                letters: 0,
+                reason: reason(),
+            });
+            left.letters += letters;
+        }
+    }
 }
 
 /// Which record a dead letter is.
@@ -210,6 +245,8 @@ fn taken(ledger: &Ledger, log: &LogName) -> Option<BTreeMap<Partition, IntervalS
 struct Added {
     job: Option<RetryEntry>,
     places: BTreeSet<Place>,
+    /// How many the table has not taken, which a delivery may still bring.
+    not_taken: u64,
 }
 
 struct Retry<'a> {
@@ -222,22 +259,34 @@ impl Retry<'_> {
     async fn run(&self, letters: BTreeMap<LogName, Vec<DeadLetter>>, report: &mut RetryReport) -> Result<()> {
         for (log, letters) in letters {
             report.read += letters.len() as u64;
-            for found in self.reader.read_again(&log, &letters).await? {
+            let reread = self.reader.read_again(&log, &letters).await?;
+            for (code, reason) in reread.poison {
+                report.leave(code, 1, || reason);
+            }
+            for found in reread.rows {
                 if found.letters.is_empty() {
                     continue;
                 }
                 // Another table of the topic may have a job of its own that was interrupted.
                 report.finished += finish_recorded(self.warehouse, &found.table).await?;
                 let added = self.add_rows(&log, &letters, &found, report).await?;
+                report.leave(NOT_TAKEN, added.not_taken, || {
+                    format!(
+                        "{} has not taken these offsets: a delivery may still bring them; commit what is pending, and \
+                         retry",
+                        found.table
+                    )
+                });
                 let removed = match added {
                     Added { places, .. } if places.is_empty() => 0,
                     Added {
                         job: Some(job),
                         places,
+                        ..
                     } => finish(self.warehouse, &found.table, self.letters, &job, &places).await?,
-                    Added { job: None, places } => {
-                        remove_letters(self.warehouse, self.letters, &places).await?
-                    }
+                    Added {
+                        job: None, places, ..
+                    } => remove_letters(self.warehouse, self.letters, &places).await?,
                 };
                 report.moved += removed;
             }
@@ -280,13 +329,17 @@ impl Retry<'_> {
                 partition: letters[*at].partition,
                 offset: letters[*at].offset,
             });
-            let places: BTreeSet<Place> = places
-                .filter(|place| is_taken(place.partition, place.offset))
-                .collect();
+            let (places, others): (BTreeSet<Place>, BTreeSet<Place>) =
+                places.partition(|place| is_taken(place.partition, place.offset));
+            let not_taken = others.len() as u64;
             let mut rows = self.missing(&table, fields, log, &found.rows).await?;
             rows = filter_rows(&rows, fields.partition, fields.offset, &is_taken)?;
             if rows.is_empty() {
-                return Ok(Added { job: None, places });
+                return Ok(Added {
+                    job: None,
+                    places,
+                    not_taken,
+                });
             }
             let id = warehouse.environment.new_uuid();
             // The list is this attempt's own: what the table has taken may be more by now.
@@ -315,6 +368,7 @@ impl Retry<'_> {
                 return Ok(Added {
                     job: Some(job),
                     places,
+                    not_taken,
                 });
             }
         }

@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use frazil_core::{IntervalSet, Offset, Partition};
+use frazil_schema::FieldPath;
 use uuid::Uuid;
 
 use super::{
@@ -314,7 +315,8 @@ impl<'a> Draft<'a> {
         }
         let (path, theirs, ours) = descriptor.fields.contradiction(&self.input.ledger.fields)?;
         Some(format!(
-            "it uses field id {theirs} for `{path}`, and the table uses {ours}"
+            "it uses field id {theirs} for {}, and the table uses {ours}",
+            FieldPath::describe(path)
         ))
     }
 }

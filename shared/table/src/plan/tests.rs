@@ -626,7 +626,7 @@ fn a_descriptor_of_another_table_schema_or_field_suspends() {
     );
     check(
         &|d| d.fields = FieldMap::from_iter([("/id".to_owned(), 2)]),
-        "it uses field id 2 for `/id`, and the table uses 1",
+        "it uses field id 2 for field `/id`, and the table uses 1",
     );
 }
 

@@ -56,6 +56,26 @@ fn check(document: &[u8]) {
     }
 }
 
+/// A document as a field is the document, behind another one on the tape.
+fn check_as_field(document: &[u8]) {
+    let concealed = Concealed::default();
+    let (mut alone, mut tape) = (Tape::default(), Tape::default());
+    tape.parse(b"[1, {}]", &concealed).unwrap();
+    let before = tape.nodes.len();
+    match (
+        alone.parse(document, &concealed),
+        tape.parse_as_field(document, &concealed),
+    ) {
+        (Ok(document), Ok(object)) => {
+            assert_eq!(object, before);
+            let expected = serde_json::json!({"value": value(&alone, document)});
+            assert_eq!(value(&tape, object), expected);
+        }
+        (Err(_), Err(_)) => assert_eq!(tape.nodes.len(), before, "it left something behind"),
+        (alone, field) => panic!("{}: {alone:?} {field:?}", document.escape_ascii()),
+    }
+}
+
 #[test]
 fn agrees_with_serde_json() {
     let documents: [&[u8]; 34] = [
@@ -137,10 +157,12 @@ proptest! {
         document[at] = byte;
         document.truncate(cut);
         check(&document);
+        check_as_field(&document);
     }
 
     #[test]
     fn arbitrary_text_is_judged_as_serde_json_does(text in r#"[\[\]{}",:0-9.eE+\-ntrufalse\\ ]{0,24}"#) {
         check(text.as_bytes());
+        check_as_field(text.as_bytes());
     }
 }

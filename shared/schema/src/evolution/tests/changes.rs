@@ -292,6 +292,26 @@ fn a_refused_change_says_what_where_and_how_to_go_on() {
 }
 
 #[test]
+fn what_several_writers_ask_for_in_the_same_words_is_said_once() {
+    let change = |list, field: &str, to: &str| RefusedChange {
+        list,
+        field: field.to_owned(),
+        from: "int".to_owned(),
+        to: to.to_owned(),
+    };
+    let changes = [
+        change(0, "/a", "string"),
+        change(1, "/a", "string"),
+        change(1, "/id~key", "date"),
+    ];
+    assert_eq!(
+        RefusedChange::all_to_error(&changes).to_string(),
+        "cannot change the table's schema: field `/a` is int in the table and string in the source, the key's field `/id` \
+         is int in the table and date in the source; let the producer use a new field name, or give the topic a new table"
+    );
+}
+
+#[test]
 fn a_hundred_writer_schemas_make_one_change() {
     let mut table = Table::of("id int");
     let lists: Vec<String> = (0..100)

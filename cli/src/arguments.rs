@@ -5,6 +5,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use frazil_core::{SourceName, TopicName};
 use uuid::Uuid;
 
+mod dev;
+
+pub(crate) use dev::Dev;
+#[cfg(feature = "kafka")]
+pub(crate) use dev::StartingPosition;
+
 /// Kafka topics into Apache Iceberg tables.
 ///
 /// Takes Kafka events as AWS Lambda delivers them, writes Parquet, and commits Iceberg snapshots that DuckDB, Spark,
@@ -89,6 +95,16 @@ Any number of commits may run at once; each record becomes visible once.")]
         /// Only this table, such as kafka.orders
         table: Option<String>,
     },
+    /// Read topics of a Kafka broker, as Lambda's event source mapping does, and commit
+    #[command(after_help = "\
+Examples:
+  frazil dev --brokers localhost:9092 --topic orders
+  frazil dev --brokers localhost:9092 --topic orders --once       to its end, and stop
+  frazil dev --brokers localhost:9092 --topic orders --endpoint http://127.0.0.1:9000/2015-03-31/functions/ingest/invocations
+
+Goes on where it stopped; the position is kept in the warehouse. Delivering again does no harm: what the table has \
+is recognised. Ctrl-C finishes the event that is on its way, and commits.")]
+    Dev(Dev),
     /// List the tables
     Tables,
     /// Show a table's columns, partitions and snapshots

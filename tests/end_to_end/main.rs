@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod checkers;
+mod dev;
 mod events;
 mod faults;
 mod growth;

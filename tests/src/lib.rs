@@ -35,6 +35,7 @@
 //! assert_eq!(storage.locations("memory://w/"), ["memory://w/a", "memory://w/b"]);
 //! ```
 
+mod broker;
 mod command;
 mod judges;
 pub mod model;
@@ -42,6 +43,7 @@ mod python;
 mod scene;
 pub mod simulation;
 
+pub use broker::{Broker, Produced};
 pub use command::{binary, frazil, run_frazil, run_frazil_with};
 pub use judges::{Reader, compare, compare_table, footers, sample_warehouse};
 pub use python::{python, repository, run_python};

@@ -172,10 +172,10 @@ impl CommitLoop<'_> {
             tokio::select! {
                 () = self.warehouse.environment.sleep(every) => {
                     // A failure is told; the next run tries again.
-                    if let Err(error) = self.commit().await {
-                        if self.journal.commit_failed(&error).is_err() {
-                            return;
-                        }
+                    if let Err(error) = self.commit().await
+                        && self.journal.commit_failed(&error).is_err()
+                    {
+                        return;
                     }
                 }
                 changed = stopped.changed() => if changed.is_err() { return },

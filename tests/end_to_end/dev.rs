@@ -277,7 +277,7 @@ fn a_topic_becomes_a_table_and_stays_one_record_for_one_row() -> Result<()> {
     let said = bench.dev(&once)?;
     said.ensure_code(2)?;
     ensure!(
-        said.error()?["message"] == "it has format 2, and this version reads up to 1",
+        said.error()?["message"] == "it has format 2, and this version reads 1",
         "{:?}",
         said.error
     );

@@ -12,10 +12,6 @@ const MAX_WINDOW: Duration = Duration::from_secs(300);
 
 /// Names and rules are those of Lambda's event source mapping.
 #[derive(Debug, Args)]
-#[cfg_attr(
-    not(feature = "kafka"),
-    expect(dead_code, reason = "read by what needs the Kafka client")
-)]
 pub(crate) struct Dev {
     /// Brokers to ask first
     #[arg(long, value_name = "HOST:PORT,…", value_parser = NonEmptyStringValueParser::new())]

@@ -243,21 +243,24 @@ pub(crate) fn parked(report: &IngestReport) -> (u64, Option<&str>) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    const SEVEN: &str = r#"{"batchItemFailures":[{"itemIdentifier":{"partition":"orders-0","offset":7}}]}"#;
 
     #[test]
     fn an_answer_means_what_lambda_means() {
         let failed = |reason: &str| Answer::Failed(reason.to_owned());
         let item = |offset| Answer::ItemFailures(vec![("orders-0".to_owned(), offset)]);
-        let seven = r#"{"batchItemFailures":[{"itemIdentifier":{"partition":"orders-0","offset":7}}]}"#;
         for (status, function_error, body, reports, expected) in [
             (200, None, "null", true, Answer::Taken),
             (200, None, "", true, Answer::Taken),
             (200, None, "{}", true, Answer::Taken),
             (200, None, r#"{"batchItemFailures":null}"#, true, Answer::Taken),
             (200, None, r#"{"batchItemFailures":[]}"#, true, Answer::Taken),
-            (200, None, seven, true, item(7)),
-            (200, None, seven, false, Answer::Taken),
+            (200, None, SEVEN, true, item(7)),
+            (200, None, SEVEN, false, Answer::Taken),
             (200, None, "done", false, Answer::Taken),
             (
                 200,
@@ -313,6 +316,32 @@ mod tests {
                 (ErrorKind::Invalid, reason),
                 "{url}"
             );
+        }
+    }
+    proptest! {
+        #[test]
+        fn arbitrary_answers_are_judged(
+            status in 200_u16..600,
+            body in prop::collection::vec(any::<u8>(), 0..100),
+            reports in any::<bool>(),
+        ) {
+            let answer = judge(StatusCode::from_u16(status).unwrap(), None, &body, reports);
+            prop_assert_eq!(matches!(answer, Answer::NotInvoked(_)), status >= 300);
+        }
+
+        /// Nothing that is no list of items passes for success.
+        #[test]
+        fn mutated_answers_are_no_success(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        ) {
+            let mut body = SEVEN.as_bytes().to_vec();
+            for (index, byte) in changes {
+                // Another name for the list would be an object without one, which is success.
+                let index = 22 + index.index(body.len() - 22);
+                body[index] = byte;
+            }
+            let answer = judge(StatusCode::OK, None, &body, true);
+            prop_assert!(answer != Answer::Taken, "{}", String::from_utf8_lossy(&body));
         }
     }
 }

@@ -13,14 +13,14 @@ use super::destination::Destination;
 use super::event::EventForm;
 use super::invoke::{Invoked, Invoker, parked};
 use super::journal::{Call, Journal, Totals};
-use super::mapping::{Batch, Condition, Mapping, Next, Rules, Step};
+use super::mapping::{Answer, Batch, Condition, Mapping, Next, Rules, Step};
 use super::position::PositionFile;
 use super::start::{self, Misfit};
 use crate::arguments::StartingPosition;
 
 /// How often the topic is asked for new partitions.
 const PARTITIONS_EVERY: Duration = Duration::from_secs(60);
-/// With `--once`: how long no broker may answer.
+/// With `--once`: how long no broker may answer, and no endpoint be reached.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// What a poller works with.
@@ -55,6 +55,8 @@ struct Run {
     ended: BTreeSet<i32>,
     paused: BTreeSet<i32>,
     silent_since: Option<TimestampMs>,
+    /// Since when the function could not be invoked.
+    unreached_since: Option<TimestampMs>,
     partitions_asked: TimestampMs,
 }
 
@@ -143,6 +145,7 @@ impl Poller<'_> {
             next,
             paused: BTreeSet::new(),
             silent_since: None,
+            unreached_since: None,
             partitions_asked: self.environment.now(),
         })
     }
@@ -229,9 +232,12 @@ impl Poller<'_> {
     }
 
     async fn answered(&self, run: &mut Run, done: InFlight, invoked: Invoked) -> Result<()> {
-        let verdict = run
-            .mapping
-            .answered(done.batch, invoked.answer.clone(), self.environment.now());
+        let now = self.environment.now();
+        run.unreached_since = match &invoked.answer {
+            Answer::NotInvoked(_) => Some(run.unreached_since.unwrap_or(now)),
+            Answer::Taken | Answer::ItemFailures(_) | Answer::Failed(_) => None,
+        };
+        let verdict = run.mapping.answered(done.batch, invoked.answer.clone(), now);
         run.totals.records += verdict.done as u64;
         run.totals.failed += u64::from(verdict.next != Next::Done);
         if let Some(report) = &invoked.report {
@@ -239,7 +245,17 @@ impl Poller<'_> {
             run.totals.dead_letters += report.topics.iter().map(|topic| topic.dead_letters).sum::<u64>();
         }
         self.advance(run).await?;
-        self.journal.invoked(&self.topic, &done.call, &invoked, &verdict)
+        self.journal
+            .invoked(&self.topic, &done.call, &invoked, &verdict)?;
+        match (run.unreached_since, verdict.reason) {
+            (Some(since), Some(reason)) if self.once && now.since(since) >= SILENCE => {
+                Err(Error::new(ErrorKind::Unavailable, "invoke the function", reason)
+                    .with_context("topic", &self.topic)
+                    .with_context("handler", self.invoker.name())
+                    .with_hint("start again when it runs: reading goes on where it stopped"))
+            }
+            _ => Ok(()),
+        }
     }
 
     async fn set_aside(&self, run: &mut Run, batch: &Batch, condition: Condition) -> Result<()> {

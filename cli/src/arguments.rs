@@ -446,6 +446,22 @@ mod tests {
     }
 
     #[test]
+    fn a_mapping_begins_with_lambdas_defaults() {
+        let Command::Dev(dev) = parse("frazil dev --brokers b:9092 --topic orders --max-retries -1")
+            .unwrap()
+            .command
+        else {
+            panic!("not dev");
+        };
+        let milliseconds = (dev.batch_window.as_millis(), dev.commit_every.as_millis());
+        assert_eq!((dev.batch_size, milliseconds), (100, (500, 60_000)));
+        assert_eq!(
+            (dev.max_retries, dev.max_record_age, dev.bisect),
+            (-1, None, false)
+        );
+    }
+
+    #[test]
     fn pending_lists_or_acts() {
         let pending = |line: &str| match parse(line).unwrap().command {
             Command::Pending(pending) => pending,
@@ -471,6 +487,16 @@ mod tests {
             ("frazil show orders --limit 0", ErrorKind::ValueValidation),
             ("frazil show orders --limit many", ErrorKind::ValueValidation),
             ("frazil pending show not-an-id", ErrorKind::ValueValidation),
+            ("frazil dev --topic orders", ErrorKind::MissingRequiredArgument),
+            ("frazil dev --brokers b:9092", ErrorKind::MissingRequiredArgument),
+            (
+                "frazil dev --brokers b:9092 --topic t --batch-size 10001",
+                ErrorKind::ValueValidation,
+            ),
+            (
+                "frazil dev --brokers b:9092 --topic t --batch-window 301s",
+                ErrorKind::ValueValidation,
+            ),
             ("frazil tables --output xml", ErrorKind::InvalidValue),
             (
                 "frazil topic undrop orders --epoch 0",

@@ -111,7 +111,7 @@ pub(crate) async fn run(session: &Session, dev: &Dev, output: &Output) -> Result
         polled
     };
     let (polled, ()) = tokio::join!(polling, commits.run(stopped.clone()));
-    let committed = commits.last().await?;
+    let committed = commits.last().await;
     conclude(polled, committed)
 }
 
@@ -138,7 +138,7 @@ async fn forward(
 }
 
 /// What a run came to: an error before a question.
-fn conclude(polled: Vec<Polled>, committed: Outcome) -> Result<Outcome> {
+fn conclude(polled: Vec<Polled>, committed: Result<Outcome>) -> Result<Outcome> {
     let (mut parked, mut given_up) = (0, 0);
     let mut first_error = None;
     for polled in polled {
@@ -146,12 +146,14 @@ fn conclude(polled: Vec<Polled>, committed: Outcome) -> Result<Outcome> {
         given_up += polled.totals.given_up;
         first_error = first_error.or(polled.error);
     }
-    match (first_error, committed) {
-        (Some(error), _) => Err(error),
-        (None, Outcome::Failed | Outcome::Invalid) => Ok(committed),
-        (None, _) if given_up > 0 => Ok(Outcome::Failed),
-        (None, _) if parked > 0 => Ok(Outcome::Suspended),
-        (None, committed) => Ok(committed),
+    if let Some(error) = first_error {
+        return Err(error);
+    }
+    match committed? {
+        failed @ (Outcome::Failed | Outcome::Invalid) => Ok(failed),
+        _ if given_up > 0 => Ok(Outcome::Failed),
+        _ if parked > 0 => Ok(Outcome::Suspended),
+        committed => Ok(committed),
     }
 }
 

@@ -175,6 +175,10 @@ fn judge(
             shown()
         ));
     }
+    // Local runtimes say so in the body alone, with a 500, or even a 200 when the function could not start.
+    if is_function_error(body) {
+        return Answer::Failed(format!("the function failed: {}", shown()));
+    }
     if !status.is_success() {
         return Answer::NotInvoked(format!("the endpoint answers {status}: {}", shown()));
     }
@@ -186,6 +190,18 @@ fn judge(
         Ok(failures) => Answer::ItemFailures(failures),
         Err(reason) => Answer::Failed(reason),
     }
+}
+
+/// Whether this is what a Lambda runtime makes of an error.
+fn is_function_error(body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct FunctionError {
+        #[serde(rename = "errorType")]
+        _kind: String,
+        #[serde(rename = "errorMessage")]
+        _message: String,
+    }
+    serde_json::from_slice::<FunctionError>(body).is_ok()
 }
 
 /// `batchItemFailures`: nothing, null, an empty object or an empty list is success (“Reporting batch item failures”).
@@ -247,6 +263,7 @@ mod tests {
 
     use super::*;
 
+    const ERROR: &str = r#"{"errorType":"unavailable","errorMessage":"the bucket is away"}"#;
     const SEVEN: &str = r#"{"batchItemFailures":[{"itemIdentifier":{"partition":"orders-0","offset":7}}]}"#;
 
     #[test]
@@ -259,6 +276,20 @@ mod tests {
             (200, None, "{}", true, Answer::Taken),
             (200, None, r#"{"batchItemFailures":null}"#, true, Answer::Taken),
             (200, None, r#"{"batchItemFailures":[]}"#, true, Answer::Taken),
+            (
+                500,
+                None,
+                ERROR,
+                false,
+                failed(&format!("the function failed: {ERROR}")),
+            ),
+            (
+                200,
+                None,
+                ERROR,
+                true,
+                failed(&format!("the function failed: {ERROR}")),
+            ),
             (200, None, SEVEN, true, item(7)),
             (200, None, SEVEN, false, Answer::Taken),
             (200, None, "done", false, Answer::Taken),

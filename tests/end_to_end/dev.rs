@@ -205,7 +205,16 @@ fn a_topic_becomes_a_table_and_stays_one_record_for_one_row() -> Result<()> {
         .filter_map(|row| row["total"].as_i64());
     ensure!(totals.sum::<i64>() == 594_000_000);
 
-    let once = ["--topic", "orders", "--once", "--batch-size", "1000"];
+    // At the end nobody waits for the window.
+    let once = [
+        "--topic",
+        "orders",
+        "--once",
+        "--batch-size",
+        "1000",
+        "--batch-window",
+        "300s",
+    ];
     let said = bench.dev(&once)?;
     said.ensure_code(0)?;
     let started = said.only("started")?;

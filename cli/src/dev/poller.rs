@@ -1,7 +1,6 @@
 //! One topic's event poller: from the consumer through the rules to the handler, one invocation at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::pin::Pin;
 use std::time::Duration;
 
 use frazil_core::{Environment, Error, ErrorKind, Result, TimestampMs, TopicName};
@@ -18,8 +17,8 @@ use super::position::PositionFile;
 use super::start::{self, Misfit};
 use crate::arguments::StartingPosition;
 
-/// How often the topic is asked for new partitions.
-const PARTITIONS_EVERY: Duration = Duration::from_secs(60);
+/// How often the topic is asked for new partitions, and with `--once` whether anybody answers at all.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// With `--once`: how long no broker may answer, and no endpoint be reached.
 const SILENCE: Duration = Duration::from_secs(30);
 
@@ -57,7 +56,7 @@ struct Run {
     silent_since: Option<TimestampMs>,
     /// Since when the function could not be invoked.
     unreached_since: Option<TimestampMs>,
-    partitions_asked: TimestampMs,
+    looked_around: TimestampMs,
 }
 
 /// An invocation on its way.
@@ -146,7 +145,7 @@ impl Poller<'_> {
             paused: BTreeSet::new(),
             silent_since: None,
             unreached_since: None,
-            partitions_asked: self.environment.now(),
+            looked_around: self.environment.now(),
         })
     }
 
@@ -181,6 +180,11 @@ impl Poller<'_> {
         let mut in_flight: Option<InFlight> = None;
         loop {
             let stopping = *stop.borrow_and_update();
+            let all_read = self.once && run.ended.len() >= run.next.len();
+            if all_read {
+                // What there is goes out without waiting for its window to end.
+                run.mapping.flush();
+            }
             let mut wake = None;
             if in_flight.is_none() {
                 if stopping {
@@ -195,13 +199,10 @@ impl Poller<'_> {
                     Step::Wait(until) => wake = until,
                 }
             }
-            let all_read = self.once && run.ended.len() >= run.next.len();
-            if all_read {
-                run.mapping.flush();
-                if in_flight.is_none() && run.mapping.is_empty() {
-                    return Ok(Ending::AtTheEnd);
-                }
+            if all_read && in_flight.is_none() && run.mapping.is_empty() {
+                return Ok(Ending::AtTheEnd);
             }
+            let patience = self.patience(run, wake);
             let listens = !stopping && !all_read && run.mapping.wants_more();
             tokio::select! {
                 answer = answer(&mut in_flight), if in_flight.is_some() => {
@@ -210,7 +211,7 @@ impl Poller<'_> {
                     }
                 }
                 heard = self.consumer.next(), if listens => self.heard(run, heard?).await?,
-                () = self.sleep_until(run, wake) => self.look_around(run).await?,
+                () = self.environment.sleep(patience) => self.look_around(run).await?,
                 // Its sender lives as long as all pollers.
                 _ = stop.changed(), if !stopping => {}
             }
@@ -361,26 +362,22 @@ impl Poller<'_> {
             .with_hint("start again when the broker runs: it goes on where it stopped")
     }
 
-    /// Until `wake`, or until it is time to look around.
-    fn sleep_until<'s>(
-        &'s self,
-        run: &Run,
-        wake: Option<TimestampMs>,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send + 's>> {
+    /// How long to wait for `wake`, or until it is time to look around.
+    fn patience(&self, run: &Run, wake: Option<TimestampMs>) -> Duration {
         let now = self.environment.now();
-        let look = PARTITIONS_EVERY
-            .saturating_sub(now.since(run.partitions_asked))
-            .min(SILENCE);
-        // A millisecond at least: a wait of nothing would starve the others.
-        let wait = wake
-            .map_or(look, |wake| wake.since(now).min(look))
-            .max(Duration::from_millis(1));
-        Box::pin(self.environment.sleep(wait))
+        let look = LOOK_EVERY.saturating_sub(now.since(run.looked_around));
+        let wait = wake.map_or(look, |wake| wake.since(now).min(look));
+        // Never nothing: that would starve the others.
+        wait.max(Duration::from_millis(1))
     }
 
     /// New partitions begin at their beginning; and a run that is to end does not wait for a broker for ever.
     async fn look_around(&self, run: &mut Run) -> Result<()> {
         let now = self.environment.now();
+        let is_due = now.since(run.looked_around) >= LOOK_EVERY;
+        if is_due {
+            run.looked_around = now;
+        }
         if self.once {
             return match run.silent_since {
                 Some(since) if now.since(since) >= SILENCE => {
@@ -389,10 +386,9 @@ impl Poller<'_> {
                 _ => Ok(()),
             };
         }
-        if now.since(run.partitions_asked) < PARTITIONS_EVERY {
+        if !is_due {
             return Ok(());
         }
-        run.partitions_asked = now;
         let partitions = match self.consumer.partitions().await {
             Ok(partitions) => partitions,
             Err(error) if error.kind() == ErrorKind::Unavailable => {

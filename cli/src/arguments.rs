@@ -6,6 +6,12 @@ use frazil_config::Place as FilePlace;
 use frazil_core::{SourceName, TopicName};
 use uuid::Uuid;
 
+mod dev;
+
+pub(crate) use dev::Dev;
+#[cfg(feature = "kafka")]
+pub(crate) use dev::StartingPosition;
+
 /// Kafka topics into Apache Iceberg tables.
 ///
 /// Takes Kafka events as AWS Lambda delivers them, writes Parquet, and commits Iceberg snapshots that DuckDB, Spark,
@@ -94,6 +100,16 @@ Any number of commits may run at once; each record becomes visible once.")]
         /// Only this table, such as kafka.orders
         table: Option<String>,
     },
+    /// Read topics of a Kafka broker, as Lambda's event source mapping does, and commit
+    #[command(after_help = "\
+Examples:
+  frazil dev --brokers localhost:9092 --topic orders
+  frazil dev --brokers localhost:9092 --topic orders --once       to its end, and stop
+  frazil dev --brokers localhost:9092 --topic orders --endpoint http://127.0.0.1:9000/2015-03-31/functions/ingest/invocations
+
+Goes on where it stopped; the position is kept in the warehouse. Delivering again does no harm: what the table has \
+is recognised. Ctrl-C finishes the event that is on its way, and commits.")]
+    Dev(Dev),
     /// List the tables
     Tables,
     /// Show a table's columns, partitions and snapshots
@@ -477,6 +493,22 @@ mod tests {
     }
 
     #[test]
+    fn a_mapping_begins_with_lambdas_defaults() {
+        let Command::Dev(dev) = parse("frazil dev --brokers b:9092 --topic orders --max-retries -1")
+            .unwrap()
+            .command
+        else {
+            panic!("not dev");
+        };
+        let milliseconds = (dev.batch_window.as_millis(), dev.commit_every.as_millis());
+        assert_eq!((dev.batch_size, milliseconds), (100, (500, 60_000)));
+        assert_eq!(
+            (dev.max_retries, dev.max_record_age, dev.bisect),
+            (-1, None, false)
+        );
+    }
+
+    #[test]
     fn pending_lists_or_acts() {
         let pending = |line: &str| match parse(line).unwrap().command {
             Command::Pending(pending) => pending,
@@ -502,6 +534,16 @@ mod tests {
             ("frazil show orders --limit 0", ErrorKind::ValueValidation),
             ("frazil show orders --limit many", ErrorKind::ValueValidation),
             ("frazil pending show not-an-id", ErrorKind::ValueValidation),
+            ("frazil dev --topic orders", ErrorKind::MissingRequiredArgument),
+            ("frazil dev --brokers b:9092", ErrorKind::MissingRequiredArgument),
+            (
+                "frazil dev --brokers b:9092 --topic t --batch-size 10001",
+                ErrorKind::ValueValidation,
+            ),
+            (
+                "frazil dev --brokers b:9092 --topic t --batch-window 301s",
+                ErrorKind::ValueValidation,
+            ),
             ("frazil tables --output xml", ErrorKind::InvalidValue),
             (
                 "frazil topic undrop orders --epoch 0",

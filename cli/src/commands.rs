@@ -5,6 +5,7 @@ mod commit;
 mod config;
 mod dead_letters;
 mod describe;
+mod dev;
 mod ingest;
 mod pending;
 mod reconcile;
@@ -16,6 +17,8 @@ mod status;
 mod tables;
 mod topic;
 
+#[cfg(feature = "kafka")]
+pub(crate) use commit::Commits;
 pub(crate) use schema::reference;
 
 use std::future::Future;
@@ -58,6 +61,7 @@ async fn dispatch(command: Command, session: &Session, output: &Output) -> Resul
         Command::Run(events) => run::run(session, &events.events, output).await,
         Command::Ingest(events) => ingest::ingest(session, &events.events, output).await,
         Command::Commit { table } => commit::commit(session, table.as_deref(), output).await,
+        Command::Dev(arguments) => dev::dev(session, &arguments, output).await,
         Command::Tables => tables::tables(session, output).await,
         Command::Describe { table } => describe::describe(session, &table, output).await,
         Command::Show(show) => show::show(session, &show, output).await,

@@ -2,6 +2,8 @@
 
 mod arguments;
 mod commands;
+#[cfg(feature = "kafka")]
+mod dev;
 mod document;
 mod failure;
 mod output;

@@ -34,6 +34,22 @@ impl Output {
         write(&mut io::stdout().lock(), &text)
     }
 
+    /// Prints what has just happened, on a line of its own: a document, or text, for people only where there is some.
+    #[cfg(feature = "kafka")]
+    pub(crate) fn line(&self, document: &impl Serialize, text: Option<&str>) -> Result<()> {
+        let line = match self.format {
+            Format::Table => text.map(str::to_owned),
+            Format::Json => Some(serde_json::to_string(document).map_err(|error| {
+                Error::new(ErrorKind::Internal, "write the output as JSON", error.to_string())
+                    .with_source(error)
+            })?),
+        };
+        match line {
+            Some(line) => write(&mut io::stdout().lock(), &format!("{line}\n")),
+            None => Ok(()),
+        }
+    }
+
     /// Prints an error: for people on standard error, as a document on standard output.
     pub(crate) fn fail(&self, error: &Error) {
         #[derive(Serialize)]

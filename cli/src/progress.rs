@@ -49,6 +49,15 @@ impl Progress {
         Self { line, painter }
     }
 
+    /// One that shows nothing, for work that tells of itself.
+    #[cfg(feature = "kafka")]
+    pub(crate) fn silent() -> Self {
+        Self {
+            line: Arc::default(),
+            painter: None,
+        }
+    }
+
     /// Says what is being done now.
     pub(crate) fn say(&self, text: impl Into<String>) {
         self.line.lock().unwrap_or_else(PoisonError::into_inner).text = text.into();

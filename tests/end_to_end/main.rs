@@ -5,6 +5,7 @@
 mod aws;
 mod bad_input;
 mod checkers;
+mod dev;
 mod events;
 mod faults;
 mod growth;

@@ -22,6 +22,7 @@ PINS = {
     "aws": HERE / "aws.txt",
     "deny": HERE / "deny.txt",
     "speed": HERE / "speed.txt",
+    "broker": HERE / "broker.txt",
     "events": HERE.parent.parent / "events" / "requirements.txt",
 }
 OLDEST_PYTHON = (3, 10)  # what PyIceberg 0.12 and DuckDB 1.5 ask for

@@ -36,6 +36,7 @@
 //! ```
 
 mod aws;
+mod broker;
 mod command;
 mod judges;
 pub mod model;
@@ -44,6 +45,7 @@ mod scene;
 pub mod simulation;
 
 pub use aws::AwsServer;
+pub use broker::{Broker, Produced};
 pub use command::{binary, frazil, run_frazil, run_frazil_with};
 pub use judges::{Reader, compare, compare_on_s3, compare_table, footers, sample_warehouse};
 pub use python::{python, repository, run_python, run_python_with};

@@ -13,7 +13,7 @@ pub fn repository() -> &'static Path {
     tests.parent().unwrap_or(tests)
 }
 
-/// The interpreter of a Python environment: `readers`, `spark`, `aws` or `events`.
+/// The interpreter of a Python environment: `readers`, `spark`, `aws`, `broker` or `events`.
 ///
 /// The first call ever makes the environment from its pins, in the user's cache directory, which takes a minute;
 /// later calls take some milliseconds. Several processes may ask at once.

@@ -56,6 +56,7 @@ pub(crate) struct AwsSection {
 pub(crate) const AWS_KEYS: Keys = Keys {
     known: &[&["region", "catalog_id", "role_arn", "external_id"]],
     later: &[],
+    instead: &[],
     elsewhere: &[
         ("catalog", "at the top of the file"),
         ("warehouse", "at the top of the file"),

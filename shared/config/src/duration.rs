@@ -68,6 +68,16 @@ impl std::fmt::Display for DurationMs {
     }
 }
 
+impl std::str::FromStr for DurationMs {
+    type Err = String;
+
+    /// The same as in the file; the error says how it is written.
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::parse(text)
+            .map_err(|_| format!("write a number and a unit, such as 30s, 5m, 1h30m or 14d, not {text:?}"))
+    }
+}
+
 impl From<DurationMs> for std::time::Duration {
     fn from(duration: DurationMs) -> Self {
         Self::from_millis(duration.0)

@@ -21,3 +21,4 @@ mod schema;
 mod show;
 mod topics;
 mod twice;
+mod whole;

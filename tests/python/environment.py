@@ -20,6 +20,7 @@ PINS = {
     "readers": HERE / "readers.txt",
     "spark": HERE / "spark.txt",
     "aws": HERE / "aws.txt",
+    "lambda": HERE / "lambda.txt",
     "deny": HERE / "deny.txt",
     "speed": HERE / "speed.txt",
     "broker": HERE / "broker.txt",

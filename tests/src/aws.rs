@@ -1,8 +1,10 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use frazil_aws::{AccessKeys, AccountSettings, AwsSettings};
 use frazil_core::Secret;
@@ -11,6 +13,9 @@ use serde_json::Value;
 use crate::{python, repository};
 
 const REGION: &str = "eu-central-1";
+/// How long something is waited for: a minute.
+const WAITS: usize = 6_000;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// AWS's stand-in on this machine, with one bucket, [`BUCKET`](Self::BUCKET); stopped when it is dropped.
 #[derive(Debug)]
@@ -95,6 +100,17 @@ impl AwsServer {
     /// How often each operation was asked for since this was asked for last.
     pub fn counts(&self) -> Result<Value> {
         Ok(serde_json::from_str(&self.post("/_control/counts", "")?)?)
+    }
+
+    /// Waits until an operation was asked for, since [`counts`](Self::counts) was asked last.
+    pub fn wait_for(&self, operation: &str) -> Result<()> {
+        for _ in 0..WAITS {
+            if self.counts()?[operation].as_u64() > Some(0) {
+                return Ok(());
+            }
+            sleep(PAUSE);
+        }
+        bail!("nobody asked for {operation}")
     }
 
     /// Forgets everything, but for the bucket.

@@ -15,8 +15,10 @@ use frazil_tests::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Of each topic; in the slow suite ten times as many.
-const RECORDS: i64 = 10_000;
+/// Of each topic.
+const RECORDS: i64 = 100_000;
+/// In the middle of all, both topics' values get a field more.
+const NEW_SINCE: i64 = RECORDS / 2;
 const PARTITIONS: i64 = 3;
 /// 2026-11-30T12:00:00Z.
 const NOON_MS: i64 = 1_796_040_000_000;
@@ -32,11 +34,10 @@ struct World {
     lambda: LambdaServer,
     machine: String,
     endpoint: String,
-    records: i64,
 }
 
 impl World {
-    fn start(records: i64) -> Result<Self> {
+    fn start() -> Result<Self> {
         let home = tempfile::tempdir()?;
         let broker = Broker::start()?;
         let lambda = LambdaServer::start()?;
@@ -63,7 +64,6 @@ impl World {
             endpoint,
             lambda,
             aws,
-            records,
         };
         world.frazil(&["config", "push", "frazil.toml", &world.config()])?;
         world.start_functions()?;
@@ -191,7 +191,7 @@ impl World {
         Ok(())
     }
 
-    /// Both topics' records from one number to another. In the middle of all, JSON and Avro get a field more.
+    /// Both topics' records from one number to another.
     fn produce(&self, from: i64, to: i64) -> Result<()> {
         let mut records = Vec::new();
         for id in from..to {
@@ -212,21 +212,17 @@ impl World {
         }
     }
 
-    fn new_since(&self) -> i64 {
-        self.records / 2
-    }
-
     fn json(&self, id: i64) -> Vec<u8> {
         match id {
             POISON => b"{\"id\":".to_vec(),
-            _ if id < self.new_since() => format!(r#"{{"id":{id},"note":"note {id}"}}"#).into_bytes(),
+            _ if id < NEW_SINCE => format!(r#"{{"id":{id},"note":"note {id}"}}"#).into_bytes(),
             _ => format!(r#"{{"id":{id},"note":"note {id}","extra":{}}}"#, 2 * id).into_bytes(),
         }
     }
 
     /// Framed as Confluent's serializer does it.
     fn avro(&self, id: i64) -> Result<Vec<u8>> {
-        let is_new = id >= self.new_since();
+        let is_new = id >= NEW_SINCE;
         let schema_id: u32 = if is_new { 2 } else { 1 };
         let text = fs::read_to_string(self.home.path().join(format!("schemas/ids/{schema_id}.avsc")))?;
         let schema = apache_avro::Schema::parse_str(&text)?;
@@ -244,7 +240,7 @@ impl World {
     /// Each record is in its table, once, for two other engines; the one that cannot be read is a dead letter.
     fn check(&self) -> Result<()> {
         let [partitions, records, new_since] =
-            [PARTITIONS, self.records, self.new_since()].map(|number| number.to_string());
+            [PARTITIONS, RECORDS, NEW_SINCE].map(|number| number.to_string());
         let poison = POISON.to_string();
         let warehouse = self.aws.warehouse("lake");
         for reader in [Reader::PyIceberg, Reader::DuckDb] {
@@ -343,13 +339,14 @@ fn read_message(stream: &mut TcpStream) -> Result<Vec<u8>> {
     }
 }
 
-fn everything(records: i64) -> Result<()> {
-    let world = World::start(records)?;
+#[test]
+fn from_broker_to_readers_by_real_protocols() -> Result<()> {
+    let world = World::start()?;
     world.broker.make_topic("orders", PARTITIONS as u32)?;
     world.broker.make_topic("payments", PARTITIONS as u32)?;
 
     // A third of it: two runs of the state machine at once, while more comes.
-    world.produce(0, records / 3)?;
+    world.produce(0, RECORDS / 3)?;
     let mapping = world.mapping()?;
     world.commit_well(2)?;
     world.ended(mapping)?;
@@ -358,7 +355,7 @@ fn everything(records: i64) -> Result<()> {
     // A third with a topic that is suspended, the new schema in the middle, and a catalog that is killed in a commit:
     // the run goes on with the one that is started instead.
     world.frazil(&["topic", "suspend", "orders"])?;
-    world.produce(records / 3, 2 * records / 3)?;
+    world.produce(RECORDS / 3, 2 * RECORDS / 3)?;
     world.ended(world.mapping()?)?;
     world.aws.counts()?;
     let run = world.begin_commit()?;
@@ -370,7 +367,7 @@ fn everything(records: i64) -> Result<()> {
 
     // The rest, after the topic was resumed: what was parked comes first.
     world.frazil(&["topic", "resume", "orders"])?;
-    world.produce(2 * records / 3, records)?;
+    world.produce(2 * RECORDS / 3, RECORDS)?;
     let mapping = world.mapping()?;
     world.commit_well(2)?;
     world.ended(mapping)?;
@@ -379,15 +376,4 @@ fn everything(records: i64) -> Result<()> {
     world.commit_well(2)?;
     world.check()?;
     Ok(())
-}
-
-#[test]
-fn from_broker_to_readers_by_real_protocols() -> Result<()> {
-    everything(RECORDS)
-}
-
-#[test]
-#[ignore = "slow: 200,000 records"]
-fn two_hundred_thousand_records_by_real_protocols() -> Result<()> {
-    everything(10 * RECORDS)
 }

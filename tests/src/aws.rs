@@ -89,6 +89,7 @@ impl AwsServer {
                 role: None,
             },
             catalog_id: None,
+            requests_at_once: None,
         }
     }
 

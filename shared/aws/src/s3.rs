@@ -23,8 +23,9 @@ mod states;
 
 pub use states::S3StateStore;
 
-/// Requests at once. One S3 prefix takes thousands a second; this is about sockets and memory.
-const MAX_REQUESTS: usize = 64;
+/// Requests at once when nobody says. One S3 prefix takes thousands a second; this is about sockets and memory: each may
+/// hold a part of 8 MB.
+const REQUESTS_AT_ONCE: usize = 64;
 /// What `DeleteObjects` takes.
 const MAX_DELETED_AT_ONCE: usize = 1_000;
 /// Lists of objects that are deleted at once.
@@ -47,7 +48,7 @@ const DELETE: &str = "delete objects";
 /// endpoint of one's own is set (`AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, or in the profile), buckets are named in
 /// the path: servers other than AWS seldom have a name for each.
 ///
-/// Bounded: 64 requests at once; objects of 16 MB or more are sent in parts of 8 MB, four at once.
+/// Bounded: 64 requests at once unless told otherwise; objects of 16 MB or more are sent in parts of 8 MB, four at once.
 #[derive(Debug, Clone)]
 pub struct S3Storage {
     client: Client,
@@ -75,7 +76,15 @@ impl S3Storage {
     pub fn new(account: &Account) -> Self {
         Self {
             client: client(account),
-            requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
+            requests: Arc::new(Semaphore::new(REQUESTS_AT_ONCE)),
+        }
+    }
+
+    /// The same, with at most so many requests at once, at least one.
+    pub fn with_requests(self, at_once: usize) -> Self {
+        Self {
+            requests: Arc::new(Semaphore::new(at_once.max(1))),
+            ..self
         }
     }
 

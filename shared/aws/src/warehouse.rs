@@ -12,6 +12,8 @@ pub struct AwsSettings {
     pub account: AccountSettings,
     /// The Data Catalog: another account's, shared with this one. Its own without it.
     pub catalog_id: Option<String>,
+    /// How many requests S3 gets at once.
+    pub requests_at_once: Option<usize>,
 }
 
 /// Opens the warehouse at `location`, such as `s3://bucket/prefix`: S3 as storage and state store, Glue as catalog.
@@ -36,6 +38,10 @@ pub async fn open_warehouse(
     }
     let account = Account::open(&settings.account).await;
     let storage = S3Storage::new(&account);
+    let storage = match settings.requests_at_once {
+        Some(at_once) => storage.with_requests(at_once),
+        None => storage,
+    };
     let catalog = GlueCatalog::new(
         &account,
         settings.catalog_id.clone(),

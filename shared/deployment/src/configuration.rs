@@ -7,8 +7,8 @@ use frazil_table::Warehouse;
 use tempfile::TempDir;
 use tokio::sync::Mutex;
 
-use crate::open_warehouse;
 use crate::remote::{Fetched, RemoteConfig};
+use crate::warehouse::open_in_function;
 
 /// How long a configuration from S3 is used before it is asked whether there is a newer one.
 const CONFIG_AGE: Duration = Duration::from_secs(15);
@@ -50,7 +50,8 @@ impl Deployment {
             Error::new(ErrorKind::Invalid, "start", "no warehouse is named")
                 .with_hint("set FRAZIL_WAREHOUSE, or `warehouse` in frazil.toml, to s3://BUCKET/PREFIX or a directory")
         })?;
-        let warehouse = open_warehouse(place, current.config.aws(), environment).await?;
+        let memory_mib = settings.lambda.as_ref().and_then(|lambda| lambda.memory_mib);
+        let warehouse = open_in_function(place, current.config.aws(), memory_mib, environment).await?;
         Ok(Self {
             warehouse,
             remote,

@@ -306,7 +306,7 @@ fn pass_on(mut client: TcpStream, lambda: &str, call: usize) -> Result<()> {
     server.write_all(&request[head_end..])?;
     let mut answer = Vec::new();
     server.read_to_end(&mut answer)?;
-    if call % (2 * FAILING) != 0 {
+    if !call.is_multiple_of(2 * FAILING) {
         let line_end = find(&answer, b"\r\n").context("no status line")?;
         client.write_all(&answer[..line_end])?;
         client.write_all(b"\r\nConnection: close")?;

@@ -141,6 +141,14 @@ impl AwsServer {
         (status == 200).then(|| body.into())
     }
 
+    /// Puts an object into its bucket.
+    pub fn put_object(&self, location: &str, body: &str) -> Result<()> {
+        let path = location.strip_prefix("s3:/").context("not on S3")?;
+        let (status, answer) = request(&self.endpoint, "PUT", path, &signed_for("s3"), body)?;
+        ensure!(status == 200, "{status}: {}", String::from_utf8_lossy(&answer));
+        Ok(())
+    }
+
     fn post(&self, path: &str, body: &str) -> Result<String> {
         let (status, answer) = request(&self.endpoint, "POST", path, "", body)?;
         ensure!(status == 200, "{status}: {}", String::from_utf8_lossy(&answer));

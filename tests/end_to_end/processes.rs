@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use frazil_local::DATABASE_FILE;
-use frazil_tests::{Reader, compare, footers, frazil, repository, run_frazil};
+use frazil_tests::{Reader, Scene, compare, footers, frazil, json_record, repository, run_frazil};
+use futures::future::join_all;
 use serde_json::{Map, Value};
 
 pub(crate) const INGESTS: usize = 8;
+const FUNCTIONS: i32 = 100;
 const COMMITS: usize = 4;
 
 #[test]
@@ -85,6 +87,35 @@ fn start(home: &Path, warehouse: &Path, arguments: &[&Path]) -> Result<(Child, P
 }
 
 /// Cuts an event into `count` events: the n-th has the n-th part of each partition. Its schemas go with them.
+/// As many functions as Lambda starts at once meet records with a new field: the table's schema changes once, and no
+/// record is lost.
+#[tokio::test]
+async fn a_hundred_functions_meet_a_schema_at_once() -> Result<()> {
+    let scene = Scene::in_memory();
+    scene.ingest(&[(0, vec![json_record(0, &[("id", "0")])])]).await?;
+    scene.commit().await?;
+    let event = |partition: i32| vec![(partition, vec![json_record(1, &[("id", "1"), ("note", "new")])])];
+    let events: Vec<_> = (0..FUNCTIONS).map(event).collect();
+    let ingested = join_all(events.iter().map(|event| scene.ingest(event))).await;
+    for report in ingested {
+        ensure!(report?.failures().count() == 0);
+    }
+    let report = scene.commit().await?;
+    ensure!(
+        report.suspended.is_empty() && report.waiting.is_empty(),
+        "{report:?}"
+    );
+    let table = scene.truth.load_existing(&scene.table()).await?;
+    ensure!(
+        table.metadata.schemas_iter().count() == 2,
+        "{:?}",
+        table.metadata.schemas_iter().count()
+    );
+    let rows = scene.rows().await.map_err(anyhow::Error::msg)?;
+    ensure!(rows.len() == FUNCTIONS as usize + 1, "{}", rows.len());
+    Ok(())
+}
+
 pub(crate) fn cut(event: &Path, count: usize, home: &Path) -> Result<Vec<PathBuf>> {
     let whole: Value = serde_json::from_str(&fs::read_to_string(event)?)?;
     let partitions = whole["records"].as_object().context("the event has no records")?;

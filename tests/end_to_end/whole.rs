@@ -365,6 +365,12 @@ fn from_broker_to_readers_by_real_protocols() -> Result<()> {
     let said = String::from_utf8_lossy(&run.stdout);
     ensure!(said.contains("SUCCEEDED"), "{said}\n{}", world.log("catalog"));
 
+    // Somebody uploads a configuration that cannot be used: functions keep the last good one, also one that starts now.
+    world
+        .aws
+        .put_object(&world.config(), "[topics.orders]\nfreshnes = \"1m\"\n")?;
+    world.lambda.kill_function("ingest")?;
+
     // The rest, after the topic was resumed: what was parked comes first.
     world.frazil(&["topic", "resume", "orders"])?;
     world.produce(2 * RECORDS / 3, RECORDS)?;
@@ -374,6 +380,11 @@ fn from_broker_to_readers_by_real_protocols() -> Result<()> {
     // What is drained in one run is committed by the next.
     world.commit_well(1)?;
     world.commit_well(2)?;
+    let log = world.log("ingest");
+    ensure!(
+        log.contains("the newest configuration is not usable: the last good one is"),
+        "{log}"
+    );
     world.check()?;
     Ok(())
 }

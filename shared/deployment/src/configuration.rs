@@ -28,7 +28,7 @@ struct Current {
     version: Option<String>,
     asked_at: TimestampMs,
     /// The files that it names.
-    _folder: Option<TempDir>,
+    folder: Option<TempDir>,
     /// Those of earlier ones, which may be in use.
     outlived: Vec<TempDir>,
 }
@@ -109,7 +109,7 @@ impl Current {
             config: Arc::new(config),
             version: None,
             asked_at: TimestampMs(0),
-            _folder: None,
+            folder: None,
             outlived: Vec::new(),
         }
     }
@@ -141,6 +141,6 @@ impl Current {
     fn replace(&mut self, fetched: Fetched) {
         self.config = Arc::new(fetched.config);
         self.version = Some(fetched.version).filter(|version| !version.is_empty());
-        self.outlived.extend(self._folder.replace(fetched.folder));
+        self.outlived.extend(self.folder.replace(fetched.folder));
     }
 }

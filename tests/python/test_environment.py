@@ -50,7 +50,7 @@ class EnvironmentTests(unittest.TestCase):
             self.assertEqual(process.returncode, 1)
 
     def test_what_is_missing_is_named_with_the_way_out(self):
-        names = "there are aws, broker, deny, events, readers, spark, speed"
+        names = "there are aws, broker, deny, events, lambda, readers, spark, speed"
         with self.assertRaisesRegex(environment.EnvironmentFault, names):
             environment.interpreter("nope")
         blocked = pathlib.Path(self.home.name) / "file"

@@ -59,6 +59,15 @@ impl Deployment {
         })
     }
 
+    /// On a warehouse that is open already, with a configuration that stays as it is.
+    pub fn fixed(warehouse: Warehouse, config: Config) -> Self {
+        Self {
+            warehouse,
+            remote: None,
+            current: Mutex::new(Current::fixed(config)),
+        }
+    }
+
     /// The warehouse. Where it is stays as it was when the process started.
     pub fn warehouse(&self) -> &Warehouse {
         &self.warehouse

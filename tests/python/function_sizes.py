@@ -52,10 +52,11 @@ def code_by_crate(binary):
     listed = subprocess.run(["nm", "--demangle", "--print-size", str(binary)], capture_output=True, text=True, check=True)
     sizes = collections.Counter()
     for line in listed.stdout.splitlines():
-        parts = line.split(" ", 3)
-        if len(parts) == 4 and parts[2] in "tTwW":
-            crate = re.search(r"[A-Za-z_][A-Za-z0-9_]*(?=::)", parts[3])
-            sizes[crate.group() if crate else "C"] += int(parts[1], 16)
+        # What is undefined has no address, and some of what is assembly no size.
+        function = re.match(r"[0-9a-f]+ ([0-9a-f]+) [tTwW] (.*)", line)
+        if function:
+            crate = re.search(r"[A-Za-z_][A-Za-z0-9_]*(?=::)", function[2])
+            sizes[crate.group() if crate else "C"] += int(function[1], 16)
     return sizes
 
 

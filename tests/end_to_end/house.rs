@@ -27,6 +27,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "frazil-core",
             "frazil-config",
             "frazil-table",
+            "frazil-telemetry",
             "frazil-aws",
             "frazil-local",
         ],

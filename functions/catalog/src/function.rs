@@ -1,14 +1,12 @@
 use std::time::Duration;
 
-use frazil_core::{Error, ErrorKind, Result, TimestampMs};
-use frazil_deployment::Deployment;
-use frazil_table::inspection::{TopicStatus, topic_statuses};
-use frazil_telemetry::Metrics;
-use serde_json::{Value, json};
+use frazil_core::{Result, TimestampMs};
+use frazil_deployment::{Answer, Deployment};
+use frazil_table::inspection::topic_statuses;
 
 use crate::handler::CatalogFunction;
 use crate::metrics;
-use crate::operation::{CommitAnswer, Operation, PendingAnswer};
+use crate::operation::{CommitAnswer, Operation, PendingAnswer, StatusAnswer};
 use crate::pending::KnownTables;
 
 /// What is left of an invocation's time when no further table is begun: a commit of hundreds of descriptors takes
@@ -22,15 +20,6 @@ const LAST_WORD: Duration = Duration::from_secs(3);
 pub struct Function {
     deployment: Deployment,
     known: KnownTables,
-}
-
-/// An answer, and what was measured.
-#[derive(Debug)]
-pub struct Answer {
-    /// For whoever asked.
-    pub body: Value,
-    /// For CloudWatch.
-    pub metrics: Vec<Metrics>,
 }
 
 impl Function {
@@ -57,10 +46,7 @@ impl Function {
                     tracing::error!(table_uuid = %uuid, "descriptors are pending for a table that no topic knows");
                 }
                 let metrics = vec![metrics::of_work(warehouse.environment.now(), &work)];
-                Ok(Answer {
-                    body: to_value(&PendingAnswer::of(work, *batch))?,
-                    metrics,
-                })
+                Answer::new(&PendingAnswer::of(work, *batch), metrics)
             }
             Operation::Commit { tables } => {
                 let started = warehouse.environment.now();
@@ -72,17 +58,12 @@ impl Function {
                 };
                 let run = function.commit_until(&tables, begin_until, stop_at).await;
                 let metrics = metrics::of_commits(warehouse.environment.now(), &run.commits);
-                Ok(Answer {
-                    body: to_value(&CommitAnswer::of(&run))?,
-                    metrics,
-                })
+                Answer::new(&CommitAnswer::of(&run), metrics)
             }
             Operation::Status => {
-                let statuses: Vec<TopicStatus> = topic_statuses(warehouse).await?;
-                Ok(Answer {
-                    metrics: metrics::of_statuses(warehouse.environment.now(), &statuses),
-                    body: json!({"topics": to_value(&statuses)?}),
-                })
+                let topics = topic_statuses(warehouse).await?;
+                let metrics = metrics::of_statuses(warehouse.environment.now(), &topics);
+                Answer::new(&StatusAnswer { topics }, metrics)
             }
         }
     }
@@ -99,9 +80,4 @@ fn before(deadline: TimestampMs, reserve: Duration) -> TimestampMs {
 /// A function with little time keeps half of it.
 fn half_of(deadline: TimestampMs, now: TimestampMs) -> Duration {
     deadline.since(now) / 2
-}
-
-fn to_value(answer: &impl serde::Serialize) -> Result<Value> {
-    serde_json::to_value(answer)
-        .map_err(|error| Error::new(ErrorKind::Internal, "answer", error.to_string()).with_source(error))
 }

@@ -8,7 +8,7 @@ mod metrics;
 mod operation;
 mod pending;
 
-pub use function::{Answer, Function};
+pub use function::Function;
 pub use handler::{CatalogFunction, Run, TableCommit};
-pub use operation::{CommitAnswer, Operation, PendingAnswer, TableAnswer};
-pub use pending::{ParkedTopic, Work};
+pub use operation::{CommitAnswer, Operation, PendingAnswer, StatusAnswer, TableAnswer};
+pub use pending::Work;

@@ -1,9 +1,11 @@
 use frazil_core::{ErrorKind, TableName};
+use frazil_table::ParkedTopic;
+use frazil_table::inspection::TopicStatus;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::handler::{Run, TableCommit};
-use crate::pending::{ParkedTopic, Work};
+use crate::pending::Work;
 
 /// Tables per batch when nobody says: one invocation commits them, several at once.
 const DEFAULT_BATCH: usize = 20;
@@ -56,6 +58,13 @@ impl PendingAnswer {
             unknown: work.unknown,
         }
     }
+}
+
+/// How every topic stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StatusAnswer {
+    /// By source and topic.
+    pub topics: Vec<TopicStatus>,
 }
 
 /// What a commit run did.

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use frazil_core::{Result, SourceName, TableName, TopicName};
-use frazil_table::{Layout, Shelf, Warehouse};
+use frazil_table::{ParkedTopic, Shelf, Warehouse, parked_topics};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::Serialize;
 use tokio::sync::Mutex;
@@ -24,15 +24,6 @@ pub struct Work {
     pub unknown: Vec<Uuid>,
     /// Topics with parked events that run, at most 500.
     pub parked: Vec<ParkedTopic>,
-}
-
-/// A topic with parked events.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct ParkedTopic {
-    /// The cluster.
-    pub source: SourceName,
-    /// The topic.
-    pub topic: TopicName,
 }
 
 /// The names of tables by their uuids, which never change: learned once per process.
@@ -108,33 +99,6 @@ fn some_of<T>(mut all: Vec<T>, limit: usize, start: u64) -> Vec<T> {
         all.truncate(limit);
     }
     all
-}
-
-async fn parked_topics(warehouse: &Warehouse) -> Result<Vec<ParkedTopic>> {
-    let all = warehouse.layout.all_parked();
-    let mut running = Vec::new();
-    for source in warehouse.storage.list_folders(&all).await? {
-        for topic in warehouse.storage.list_folders(&source).await? {
-            let Some(parked) = parked_topic(&warehouse.layout, &topic) else {
-                continue;
-            };
-            let state = warehouse.topic_state(&parked.source, &parked.topic).await?;
-            if state.suspended.is_none() {
-                running.push(parked);
-            }
-        }
-    }
-    running.sort();
-    Ok(running)
-}
-
-fn parked_topic(layout: &Layout, folder: &str) -> Option<ParkedTopic> {
-    let rest = folder.strip_prefix(&layout.all_parked())?.trim_end_matches('/');
-    let (source, topic) = rest.split_once('/')?;
-    Some(ParkedTopic {
-        source: SourceName::new(source),
-        topic: TopicName::new(topic),
-    })
 }
 
 #[cfg(test)]

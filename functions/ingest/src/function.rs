@@ -8,12 +8,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use frazil_config::{Config, Settings};
 use frazil_core::{Environment, Error, ErrorKind, Result, SourceName, TimestampMs, TopicName};
-use frazil_deployment::Deployment;
-use frazil_table::{EventSink, ParkedEvent, drain_topic};
-use frazil_telemetry::Metrics;
+use frazil_deployment::{Answer, Deployment};
+use frazil_table::{EventSink, ParkedEvent, ParkedTopic, drain_topic};
 use futures::future::{Either, select};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use tokio::sync::Mutex;
 
 use crate::{Ingest, IngestOptions, Registries, answer, metrics};
@@ -50,13 +48,6 @@ enum Operation {
     Drain { topics: Vec<ParkedTopic> },
 }
 
-/// A topic with parked events.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
-struct ParkedTopic {
-    source: SourceName,
-    topic: TopicName,
-}
-
 /// What a drain did.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 struct Drained {
@@ -73,15 +64,6 @@ struct StoppedTopic {
     source: SourceName,
     topic: TopicName,
     reason: String,
-}
-
-/// An answer, and what was measured.
-#[derive(Debug)]
-pub struct Answer {
-    /// For Lambda, or whoever asked.
-    pub body: Value,
-    /// For CloudWatch.
-    pub metrics: Vec<Metrics>,
 }
 
 impl Function {
@@ -118,11 +100,7 @@ impl Function {
         };
         let now = environment.now();
         let metrics = metrics::of_report(now, &report, now.since(started), is_cold);
-        let body = answer(&report, self.reports_item_failures)?;
-        Ok(Answer {
-            body: to_value(&body)?,
-            metrics,
-        })
+        Answer::new(&answer(&report, self.reports_item_failures)?, metrics)
     }
 
     async fn drain(
@@ -165,10 +143,8 @@ impl Function {
             }
         }
         let now = warehouse.environment.now();
-        Ok(Answer {
-            metrics: vec![metrics::of_drain(now, drained.delivered, drained.stopped.len())],
-            body: to_value(&drained)?,
-        })
+        let metrics = vec![metrics::of_drain(now, drained.delivered, drained.stopped.len())];
+        Answer::new(&drained, metrics)
     }
 
     /// The handler for the configuration as it is now. It keeps schemas and the breaker's counts, until that changes.
@@ -232,9 +208,4 @@ fn operation(payload: &[u8]) -> Option<Operation> {
         return None;
     }
     serde_json::from_slice(payload).ok()
-}
-
-fn to_value(answer: &impl Serialize) -> Result<Value> {
-    serde_json::to_value(answer)
-        .map_err(|error| Error::new(ErrorKind::Internal, "answer", error.to_string()).with_source(error))
 }

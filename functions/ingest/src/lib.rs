@@ -24,7 +24,7 @@ mod staging;
 pub use answer::{BatchItemFailure, BatchItemFailures, ItemIdentifier, answer};
 pub use compile::compile;
 pub use design::{kafka_columns, mapping};
-pub use function::{Answer, Function};
+pub use function::Function;
 pub use handler::{Ingest, IngestOptions};
 pub use registries::Registries;
 pub use report::{Failure, IngestReport, TableReport, Took, TopicOutcome, TopicReport};

@@ -11,6 +11,7 @@ use frazil_registry::{SchemaKind, SchemaRef, SchemaRegistry, StoredSchema, Subje
 use tokio::sync::OnceCell;
 
 use crate::account::{Account, AccountSettings};
+use crate::failure::Refusal;
 
 const OPERATION: &str = "look up the schema";
 
@@ -52,18 +53,14 @@ impl GlueSchemas {
     }
 
     fn error(&self, reference: &SchemaRef, error: SdkError<GetSchemaVersionError>) -> Error {
-        let code = error.code().unwrap_or_default().to_owned();
+        let refusal = Refusal::of(&error);
         let name = self.name();
-        let ours = match code.as_str() {
+        let ours = match refusal.code.as_str() {
             "EntityNotFoundException" => fault::unknown(reference, &name)
                 .with_hint("check that the producer uses the schema registry of this account and region"),
-            "AccessDeniedException"
-            | "UnrecognizedClientException"
-            | "InvalidSignatureException"
-            | "ExpiredTokenException"
-            | "InvalidClientTokenId" => fault::unauthorized(
+            _ if refusal.is_denial() => fault::unauthorized(
                 &name,
-                &code,
+                &refusal.code,
                 "give the function's role glue:GetSchemaVersion on the registry and its schemas",
             ),
             "InvalidInputException" => Error::new(

@@ -111,7 +111,7 @@ impl S3Storage {
                 }
             }
         }
-        Ok(match self.get_with_version(location, limit_bytes).await? {
+        Ok(match self.get_with_version(location, None, limit_bytes).await? {
             Some((bytes, version)) => IfChanged::Changed { bytes, version },
             None => IfChanged::Missing,
         })
@@ -123,16 +123,17 @@ impl S3Storage {
         turn.expect("the semaphore is never closed")
     }
 
-    /// Reads an object and its ETag.
-    pub(crate) async fn get_with_version(
+    /// Reads an object, or a range of it with both ends included, and its ETag.
+    async fn get_with_version(
         &self,
         location: &str,
+        range: Option<(u64, u64)>,
         limit_bytes: u64,
     ) -> Result<Option<(Bytes, String)>> {
         let mut reads = 0;
         loop {
             reads += 1;
-            match self.read(location, None, limit_bytes).await {
+            match self.read(location, range, limit_bytes).await {
                 Err(error) if error.kind() == ErrorKind::Unavailable && reads < MAX_READS => {
                     tracing::debug!(location, reads, %error, "reading again");
                 }
@@ -254,7 +255,7 @@ impl ObjectStorage for S3Storage {
     }
 
     async fn get(&self, location: &str, limit_bytes: u64) -> Result<Option<Bytes>> {
-        let found = self.get_with_version(location, limit_bytes).await?;
+        let found = self.get_with_version(location, None, limit_bytes).await?;
         Ok(found.map(|(bytes, _)| bytes))
     }
 
@@ -264,14 +265,8 @@ impl ObjectStorage for S3Storage {
             return Ok(head.map(|_| Bytes::new()));
         }
         let range = (start, start.saturating_add(length - 1));
-        let mut reads = 0;
-        loop {
-            reads += 1;
-            match self.read(location, Some(range), length).await {
-                Err(error) if error.kind() == ErrorKind::Unavailable && reads < MAX_READS => {}
-                answer => return Ok(answer?.map(|(bytes, _)| bytes)),
-            }
-        }
+        let found = self.get_with_version(location, Some(range), length).await?;
+        Ok(found.map(|(bytes, _)| bytes))
     }
 
     async fn head(&self, location: &str) -> Result<Option<ObjectHead>> {

@@ -17,12 +17,14 @@
 //! # }
 //! ```
 
+mod answer;
 mod configuration;
 mod deadline;
 mod files;
 mod remote;
 mod warehouse;
 
+pub use answer::Answer;
 pub use configuration::Deployment;
 pub use deadline::deadline;
 pub use files::FilesOnS3;

@@ -48,10 +48,10 @@ pub use ledger::{
 };
 pub use operations::{
     ADOPT_WAIT, AdoptOptions, AdoptProgress, Adopted, Adoption, DrainReport, EventSink, HistoryChoice,
-    LetterReader, LettersLeft, Life, MAX_EVENT_BYTES, MAX_RETRIED, PARKED_FORMAT, ParkedEvent, REPLAY_FOR,
-    ReadAgain, Reread, Resume, RetryReport, Sorted, Stopped, Unclear, Undropped, adopt, announce_replay,
-    drain_parked, drain_topic, park, quarantine_descriptor, release_descriptor, restore_history,
-    resume_topic, retry_dead_letters, suspend_topic, undrop,
+    LetterReader, LettersLeft, Life, MAX_EVENT_BYTES, MAX_RETRIED, PARKED_FORMAT, ParkedEvent, ParkedTopic,
+    REPLAY_FOR, ReadAgain, Reread, Resume, RetryReport, Sorted, Stopped, Unclear, Undropped, adopt,
+    announce_replay, drain_parked, drain_topic, park, parked_topics, quarantine_descriptor,
+    release_descriptor, restore_history, resume_topic, retry_dead_letters, suspend_topic, undrop,
 };
 pub use rows::{
     Comparison, Dictionary, EncodedFile, FileSettings, MAX_DECODED_BYTES, MAX_DECODED_ROWS, MAX_FILE_BYTES,

@@ -16,8 +16,8 @@ pub use adopt::{ADOPT_WAIT, AdoptOptions, AdoptProgress, Adopted, Adoption, Life
 pub use history::{HistoryChoice, restore_history};
 pub use lifecycle::{REPLAY_FOR, Resume, announce_replay, resume_topic, suspend_topic};
 pub use parked::{
-    DrainReport, EventSink, MAX_EVENT_BYTES, PARKED_FORMAT, ParkedEvent, Stopped, drain_parked, drain_topic,
-    park,
+    DrainReport, EventSink, MAX_EVENT_BYTES, PARKED_FORMAT, ParkedEvent, ParkedTopic, Stopped, drain_parked,
+    drain_topic, park, parked_topics,
 };
 pub(crate) use retry::read_letters;
 pub use retry::{LetterReader, LettersLeft, MAX_RETRIED, ReadAgain, Reread, RetryReport, retry_dead_letters};

@@ -42,7 +42,7 @@ impl StateStore for S3StateStore {
     async fn load(&self, key: &str) -> Result<Option<StateEntry>> {
         let found = self
             .storage
-            .get_with_version(&self.location(key), MAX_DOCUMENT_BYTES)
+            .get_with_version(&self.location(key), None, MAX_DOCUMENT_BYTES)
             .await?;
         Ok(found.map(|(bytes, version)| StateEntry { bytes, version }))
     }

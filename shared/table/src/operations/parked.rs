@@ -1,6 +1,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use frazil_core::{Error, ErrorKind, OffsetRange, Partition, Result, SourceName, TopicName};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::descriptor::claims_to_attributes;
@@ -32,6 +33,15 @@ pub struct ParkedEvent {
     pub log: LogName,
     /// Time-ordered.
     pub id: Uuid,
+}
+
+/// A topic with parked events: what the catalog function finds and the ingest function drains.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ParkedTopic {
+    /// The cluster.
+    pub source: SourceName,
+    /// The topic.
+    pub topic: TopicName,
 }
 
 /// What a drain did.
@@ -66,37 +76,61 @@ pub async fn park(
 /// O(topics with parked events + events delivered): a suspended topic's events are not listed through.
 pub async fn drain_parked(warehouse: &Warehouse, sink: &dyn EventSink, limit: usize) -> Result<DrainReport> {
     let mut report = DrainReport::default();
-    let prefix = warehouse.layout.all_parked();
-    let mut after: Option<String> = None;
-    loop {
-        let page = warehouse.storage.list_page(&prefix, after.as_deref()).await?;
-        let Some(first) = page.objects.first() else {
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok(report),
-            }
-            continue;
-        };
-        let Some((log, _)) = warehouse.layout.parse_parked(&first.location) else {
-            tracing::warn!(location = first.location, "not a parked event, passed over");
-            after = Some(first.location.clone());
-            continue;
-        };
+    let mut last: Option<ParkedTopic> = None;
+    while let Some(parked) = next_parked_topic(warehouse, last.as_ref()).await? {
         let room = limit.saturating_sub(report.delivered as usize);
         if room == 0 {
-            return Ok(report);
+            break;
         }
-        match drain_topic(warehouse, &log.source, &log.topic, sink, room).await {
+        let ParkedTopic { source, topic } = &parked;
+        match drain_topic(warehouse, source, topic, sink, room).await {
             Ok(delivered) => report.delivered += delivered,
             Err(stopped) => {
                 report.delivered += stopped.delivered;
                 report
                     .stopped
-                    .push((log.source.clone(), log.topic.clone(), stopped.error));
+                    .push((source.clone(), topic.clone(), stopped.error));
             }
         }
-        // On to the next topic: what follows the topic's prefix is an epoch, which starts with a digit.
-        after = Some(format!("{}~", warehouse.layout.parked(&log.source, &log.topic)));
+        last = Some(parked);
+    }
+    Ok(report)
+}
+
+/// Topics with parked events that may be drained now, ascending. O(topics with parked events).
+pub async fn parked_topics(warehouse: &Warehouse) -> Result<Vec<ParkedTopic>> {
+    let mut running = Vec::new();
+    let mut last: Option<ParkedTopic> = None;
+    while let Some(parked) = next_parked_topic(warehouse, last.as_ref()).await? {
+        let state = warehouse.topic_state(&parked.source, &parked.topic).await?;
+        if state.suspended.is_none() {
+            running.push(parked.clone());
+        }
+        last = Some(parked);
+    }
+    Ok(running)
+}
+
+/// The first topic with parked events behind `last`. Its events are not listed through.
+async fn next_parked_topic(warehouse: &Warehouse, last: Option<&ParkedTopic>) -> Result<Option<ParkedTopic>> {
+    let prefix = warehouse.layout.all_parked();
+    // What follows a topic's prefix is an epoch, which starts with a digit.
+    let behind = |last: &ParkedTopic| format!("{}~", warehouse.layout.parked(&last.source, &last.topic));
+    let mut after = last.map(behind);
+    loop {
+        let page = warehouse.storage.list_page(&prefix, after.as_deref()).await?;
+        let Some(first) = page.objects.first() else {
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(None),
+            }
+            continue;
+        };
+        if let Some((LogName { source, topic, .. }, _)) = warehouse.layout.parse_parked(&first.location) {
+            return Ok(Some(ParkedTopic { source, topic }));
+        }
+        tracing::warn!(location = first.location, "not a parked event, passed over");
+        after = Some(first.location.clone());
     }
 }
 

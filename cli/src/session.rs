@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use frazil_config::{Config, Place, Settings};
 use frazil_core::{Environment, Error, ErrorKind, Result, SourceName, TableName, TopicName};
-use frazil_deployment::{load_config, open_warehouse};
+use frazil_deployment::{ConfigFiles, load_config, open_warehouse};
 use frazil_ingest::{Ingest, IngestOptions, Registries};
 use frazil_local::DATABASE_FILE;
 use frazil_table::{Warehouse, system_environment};
@@ -28,6 +28,8 @@ pub(crate) const MAX_EVENT_FILE_BYTES: u64 = 64 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct Session {
     config: Arc<Config>,
+    /// Read when a schema is, or a certificate.
+    _config_files: ConfigFiles,
     place: Place,
     schemas: Option<PathBuf>,
     environment: Environment,
@@ -41,9 +43,9 @@ impl Session {
                 .exists()
                 .then(|| Place::Local(CONFIG_FILE.into()))
         };
-        let config = match named.or_else(beside) {
+        let (config, config_files) = match named.or_else(beside) {
             Some(place) => load_config(&place).await?,
-            None => Config::default(),
+            None => Default::default(),
         };
         let place = common.warehouse.clone().or(settings.warehouse);
         let place = place.or_else(|| config.warehouse().cloned());
@@ -51,6 +53,7 @@ impl Session {
         let schemas = schemas.or_else(|| config.schemas().map(Path::to_owned));
         Ok(Self {
             config: Arc::new(config),
+            _config_files: config_files,
             place: place.unwrap_or_else(|| Place::Local(WAREHOUSE.into())),
             schemas,
             environment: system_environment(),

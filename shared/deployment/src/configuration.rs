@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use frazil_config::{Config, Place, Settings};
 use frazil_core::{Environment, Error, ErrorKind, Result, TimestampMs};
 use frazil_table::Warehouse;
@@ -26,6 +27,8 @@ pub struct Deployment {
 struct Current {
     config: Arc<Config>,
     version: Option<String>,
+    /// Its text, until it is kept as the last good one.
+    unkept: Option<Bytes>,
     asked_at: TimestampMs,
     /// The files that it names.
     folder: Option<TempDir>,
@@ -99,16 +102,14 @@ impl Deployment {
     }
 
     /// Keeps the configuration in use as the last good one, for processes that start while the newest cannot be used.
-    /// One process does this, not all.
+    /// One process does this, not all. Asks S3 once per configuration.
     pub async fn keep_last_good(&self) -> Result<()> {
-        let Some(remote) = &self.remote else { return Ok(()) };
-        let current = self.current.lock().await;
-        match remote.fetch(None).await? {
-            Some(fetched) if Some(&fetched.version) == current.version.as_ref() => {
-                remote.keep_last_good(fetched.text).await
-            }
-            Some(_) | None => Ok(()),
+        let mut current = self.current.lock().await;
+        if let (Some(remote), Some(text)) = (&self.remote, &current.unkept) {
+            remote.keep_last_good(text.clone()).await?;
+            current.unkept = None;
         }
+        Ok(())
     }
 }
 
@@ -117,6 +118,7 @@ impl Current {
         Self {
             config: Arc::new(config),
             version: None,
+            unkept: None,
             asked_at: TimestampMs(0),
             folder: None,
             outlived: Vec::new(),
@@ -150,6 +152,7 @@ impl Current {
     fn replace(&mut self, fetched: Fetched) {
         self.config = Arc::new(fetched.config);
         self.version = Some(fetched.version).filter(|version| !version.is_empty());
+        self.unkept = self.version.is_some().then_some(fetched.text);
         self.outlived.extend(self.folder.replace(fetched.folder));
     }
 }

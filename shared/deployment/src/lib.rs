@@ -28,5 +28,5 @@ pub use answer::Answer;
 pub use configuration::Deployment;
 pub use deadline::deadline;
 pub use files::FilesOnS3;
-pub use remote::{Pushed, load_config, push_config};
+pub use remote::{ConfigFiles, Pushed, load_config, push_config};
 pub use warehouse::open_warehouse;

@@ -144,14 +144,19 @@ fn beside(location: &str, relative: &Path) -> String {
     beside
 }
 
-/// Loads a configuration from wherever it is, once.
-pub async fn load_config(place: &Place) -> Result<Config> {
+/// The files that a configuration from S3 names, on this machine: removed when it is dropped.
+#[derive(Debug, Default)]
+pub struct ConfigFiles(
+    #[expect(dead_code, reason = "held, for what it does when it is dropped")] Option<TempDir>,
+);
+
+/// Loads a configuration from wherever it is, once. It can be used as long as its files are held.
+pub async fn load_config(place: &Place) -> Result<(Config, ConfigFiles)> {
     match place {
-        Place::Local(path) => Ok(Config::load(path)?),
+        Place::Local(path) => Ok((Config::load(path)?, ConfigFiles::default())),
         Place::S3(location) => match RemoteConfig::new(location).await.fetch(None).await? {
-            // Whoever loads it once reads none of its files later.
-            Some(fetched) => Ok(fetched.config),
-            None => Ok(Config::default()),
+            Some(fetched) => Ok((fetched.config, ConfigFiles(Some(fetched.folder)))),
+            None => Ok((Config::default(), ConfigFiles::default())),
         },
     }
 }

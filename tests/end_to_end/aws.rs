@@ -1,12 +1,12 @@
 //! S3 and Glue, as AWS's stand-in speaks them: the same promises as on a directory and SQLite.
 
 use std::cell::Cell;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use frazil_aws::{AssumedRole, open_warehouse};
-use frazil_core::NamespaceName;
+use frazil_core::{ErrorKind, NamespaceName};
 use frazil_table::{CommitSettings, Warehouse, commit_table, conformance, system_environment};
 use frazil_tests::simulation::{FaultPlan, Matrix, Trace};
 use frazil_tests::{AwsServer, Reader, Scene, compare_on_s3, frazil, json_record, repository};
@@ -92,6 +92,43 @@ async fn requests_that_are_not_carried_out_are_made_again() -> Result<()> {
     let warehouse = warehouse(&server, "w").await?;
     conformance::catalog(warehouse.catalog.clone(), &server.warehouse("w")).await;
     conformance::state(warehouse.states).await;
+    Ok(())
+}
+
+/// I5: what may have happened is asked once, never again by the SDK: the second answer would be a conflict.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_whose_answer_is_lost_is_not_repeated() -> Result<()> {
+    let server = Arc::new(AwsServer::start()?);
+    let scene = Scene::on_aws(&server, "w", FaultPlan::clean(Trace::default())).await?;
+    scene.ingest(&[(0, vec![json_record(0, &[("id", "1")])])]).await?;
+    let warehouse = &scene.warehouse;
+    let table = warehouse.load_existing(&scene.table()).await?;
+    let lost = |operation| json!([{"operation": operation, "every": 1, "kind": "lost"}]);
+
+    server.faults(&lost("UpdateTable"))?;
+    server.counts()?;
+    let next = format!("{}/metadata/next.metadata.json", table.metadata.location());
+    let swap = warehouse
+        .catalog
+        .swap(&table.name, &table.pointer, &next, &table.metadata);
+    let error = swap.await.expect_err("its answer was lost");
+    ensure!(error.kind() == ErrorKind::CommitUnknown, "{error:?}");
+    let counts = server.counts()?;
+    ensure!(counts["UpdateTable"] == 1, "{counts}");
+    let pointer = warehouse
+        .catalog
+        .load(&table.name)
+        .await?
+        .context("the table is gone")?;
+    ensure!(pointer.metadata_location == next, "{pointer:?}");
+
+    server.faults(&lost("PUT"))?;
+    server.counts()?;
+    let error = warehouse.states.store("topic/s/t", "{}".into(), None).await;
+    let error = error.expect_err("its answer was lost");
+    ensure!(error.kind() == ErrorKind::Unavailable, "{error:?}");
+    let counts = server.counts()?;
+    ensure!(counts["PUT"] == 1, "{counts}");
     Ok(())
 }
 
@@ -263,9 +300,24 @@ async fn glue_shows_icebergs_table() -> Result<()> {
     ensure!(second["Parameters"]["team"] == "orders", "{second}");
     ensure!(second["Description"] == "what happened", "{second}");
     ensure!(of(&second, "note")["Type"] == "string", "{second}");
+    let location = second["Parameters"]["metadata_location"]
+        .as_str()
+        .context("no location")?;
+    let metadata: Value = serde_json::from_slice(&server.object(location).context("no metadata")?)?;
+    let log = metadata["metadata-log"].as_array().context("no log")?;
     ensure!(
-        second["Parameters"]["previous_metadata_location"] != first["Parameters"]["metadata_location"]
-            || second["VersionId"] != first["VersionId"]
+        log.last().map(|entry| &entry["metadata-file"])
+            == Some(&second["Parameters"]["previous_metadata_location"]),
+        "{second}"
+    );
+    // Glue holds 100,000 versions of a table: none is archived.
+    let versions = server.glue(
+        "GetTableVersions",
+        &json!({"DatabaseName": "kafka", "TableName": "events"}),
+    )?;
+    ensure!(
+        versions["TableVersions"].as_array().map(Vec::len) <= Some(2),
+        "{versions}"
     );
 
     // Glue refuses what is larger than so many bytes: it is shown less, and the commit lands.
@@ -286,6 +338,58 @@ async fn glue_shows_icebergs_table() -> Result<()> {
     Ok(())
 }
 
+/// The command on a warehouse of the server, with the schemas of the events.
+fn command(server: &AwsServer, warehouse: &str, arguments: &[&str]) -> Result<Command> {
+    let mut command = frazil()?;
+    command
+        .args(arguments)
+        .args(["--warehouse", warehouse])
+        .arg("--schemas")
+        .arg(repository().join("events/schemas"))
+        .envs(server.environment())
+        .stdin(Stdio::null());
+    Ok(command)
+}
+
+/// How a command ended, and what it said.
+fn said(mut command: Command) -> Result<(Option<i32>, String)> {
+    let done = command.output()?;
+    let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
+    Ok((done.status.code(), said))
+}
+
+/// A configuration that was pushed brings the files that it names, wherever it is used.
+#[test]
+fn a_configuration_brings_its_files() -> Result<()> {
+    let server = AwsServer::start()?;
+    let (warehouse, config) = (server.warehouse("lake"), server.warehouse("conf/frazil.toml"));
+    let home = tempfile::tempdir()?;
+    std::fs::create_dir(home.path().join("schemas"))?;
+    let schema = r#"{"type":"record","name":"T","fields":[{"name":"id","type":"long"}]}"#;
+    std::fs::write(home.path().join("schemas/t.avsc"), schema)?;
+    let toml = "[topics.t]\nformat = \"avro\"\nframing = \"none\"\nschema = \"file:schemas/t.avsc\"\n";
+    let local = home.path().join("frazil.toml");
+    std::fs::write(&local, toml)?;
+    let event = json!({"eventSource": "aws:kafka", "bootstrapServers": "b:9092", "records": {"t-0": [
+        {"topic": "t", "partition": 0, "offset": 0, "timestamp": 1_796_040_000_000_i64, "value": "Ag=="}
+    ]}});
+    std::fs::write(home.path().join("event.json"), event.to_string())?;
+
+    let run = |arguments: &[&str]| -> Result<String> {
+        let mut command = command(&server, &warehouse, arguments)?;
+        command.current_dir(home.path());
+        let (code, said) = said(command)?;
+        ensure!(code == Some(0), "{arguments:?}: {code:?} {said}");
+        Ok(said)
+    };
+    let pushed = run(&["config", "push", "frazil.toml", &config])?;
+    ensure!(pushed.contains("conf/schemas/t.avsc"), "{pushed}");
+    std::fs::remove_file(local)?;
+    let shown = run(&["run", "event.json", "--config", &config])?;
+    ensure!(shown.contains("rows written  1"), "{shown}");
+    Ok(())
+}
+
 /// I1, I2, with the command: eight ingests and four commits at once, and what two other engines read from S3 and Glue.
 #[test]
 fn many_processes_on_s3_and_glue() -> Result<()> {
@@ -300,15 +404,9 @@ fn many_processes_on_s3_and_glue() -> Result<()> {
     )?;
     let start = |arguments: &[&str]| -> Result<_> {
         let log = std::fs::File::create(home.path().join(arguments.join("-").replace('/', "_")))?;
-        let mut command = frazil()?;
+        let mut command = command(&server, &warehouse, arguments)?;
         command
-            .args(arguments)
-            .args(["--warehouse", &warehouse])
-            .arg("--schemas")
-            .arg(repository().join("events/schemas"))
             .current_dir(home.path())
-            .envs(server.environment())
-            .stdin(Stdio::null())
             .stderr(log.try_clone()?)
             .stdout(log);
         Ok((command.spawn()?, arguments.join(" ")))
@@ -355,19 +453,7 @@ fn what_lambda_gave_up_on_is_replayed() -> Result<()> {
         "payload": event,
     });
     server.put_object(&server.warehouse("failed/2026/11/30/a.json"), &failed.to_string())?;
-    let run = |arguments: &[&str]| -> Result<(Option<i32>, String)> {
-        let mut command = frazil()?;
-        command
-            .args(arguments)
-            .args(["--warehouse", &warehouse])
-            .arg("--schemas")
-            .arg(repository().join("events/schemas"))
-            .envs(server.environment())
-            .stdin(Stdio::null());
-        let done = command.output()?;
-        let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
-        Ok((done.status.code(), said))
-    };
+    let run = |arguments: &[&str]| said(command(&server, &warehouse, arguments)?);
     let prefix = server.warehouse("failed");
     for _ in 0..2 {
         let (code, said) = run(&["replay", &prefix])?;

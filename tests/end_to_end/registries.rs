@@ -1,20 +1,19 @@
 //! One event of orders, framed in each way and with each kind of registry: the table is always the same.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, ensure};
 use base64_simd::STANDARD;
-use frazil_tests::{Reader, compare, frazil, python, repository};
+use frazil_tests::{AwsServer, Reader, compare, frazil, repository};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-const REGION: &str = "eu-central-1";
 
 /// The event of orders, each value given to `frame` as a whole record with its schema id and payload.
 fn event(frame: impl Fn(&mut Value, u32, &[u8])) -> Result<String> {
@@ -80,56 +79,36 @@ impl Bench {
     }
 }
 
-/// AWS's stand-in, with the schemas of the events in a registry of Glue; stopped when it is dropped.
+/// AWS's stand-in, with the schemas of the events in a registry of Glue.
 struct Glue {
-    server: Child,
-    endpoint: String,
-    versions: Value,
+    server: AwsServer,
+    versions: BTreeMap<u32, uuid::Uuid>,
 }
 
 impl Glue {
     fn start(registry: &str, ids: &[u32]) -> Result<Self> {
-        let mut command = Command::new(python("aws")?);
-        command
-            .arg(repository().join("tests/python/glue_schemas.py"))
-            .arg(registry);
+        let server = AwsServer::start()?;
+        server.glue("CreateRegistry", &json!({"RegistryName": registry}))?;
+        let mut versions = BTreeMap::new();
         for id in ids {
-            let path = schemas().join(format!("{id}.avsc"));
-            command.arg(format!("orders-{id}:AVRO:{}", path.display()));
+            let schema = json!({
+                "RegistryId": {"RegistryName": registry}, "SchemaName": format!("orders-{id}"),
+                "DataFormat": "AVRO", "Compatibility": "NONE",
+                "SchemaDefinition": fs::read_to_string(schemas().join(format!("{id}.avsc")))?,
+            });
+            let made = server.glue("CreateSchema", &schema)?;
+            let version = made["SchemaVersionId"].as_str().context("no version")?;
+            versions.insert(*id, uuid::Uuid::try_parse(version)?);
         }
-        let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let stdout = server.stdout.take().context("no standard output")?;
-        let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line)?;
-        let said: Value = serde_json::from_str(&line).with_context(|| format!("it said {line:?}"))?;
-        let endpoint = said["endpoint"].as_str().context("no endpoint")?.to_owned();
-        let versions = said["versions"].clone();
-        Ok(Self {
-            server,
-            endpoint,
-            versions,
-        })
+        Ok(Self { server, versions })
     }
 
     fn version(&self, id: u32) -> uuid::Uuid {
-        let version = self.versions[format!("orders-{id}")].as_str().unwrap();
-        uuid::Uuid::try_parse(version).unwrap()
+        self.versions[&id]
     }
 
-    fn environment(&self) -> [(&str, &str); 4] {
-        [
-            ("AWS_ENDPOINT_URL", &self.endpoint),
-            ("AWS_ACCESS_KEY_ID", "test"),
-            ("AWS_SECRET_ACCESS_KEY", "test"),
-            ("AWS_REGION", REGION),
-        ]
-    }
-}
-
-impl Drop for Glue {
-    fn drop(&mut self) {
-        drop(self.server.stdin.take()); // it ends with its standard input
-        let _ = self.server.wait();
+    fn environment(&self) -> [(&str, &str); 5] {
+        self.server.environment()
     }
 }
 

@@ -1,22 +1,13 @@
 use std::io::Write;
-use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use base64_simd::STANDARD;
 use serde_json::{Value, json};
 
 use crate::python::run_python;
-
-/// How often a broker is asked whether it is there, and how long it is waited for in between: twenty seconds, while it
-/// takes some milliseconds.
-const KNOCKS: usize = 1_000;
-const PAUSE: Duration = Duration::from_millis(20);
-/// A free port may be taken by somebody else before the broker has it.
-const ATTEMPTS: usize = 5;
+use crate::server::start_server;
 
 /// A Kafka broker (tansu, in memory) on a free port of this machine, stopped when it is dropped.
 #[derive(Debug)]
@@ -46,10 +37,8 @@ impl Broker {
     /// Starts one.
     pub fn start() -> Result<Self> {
         let tansu = tansu()?;
-        for _ in 0..ATTEMPTS {
-            let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-            let address = format!("127.0.0.1:{port}");
-            let url = format!("tcp://{address}");
+        let (server, address) = start_server(|port| {
+            let url = format!("tcp://127.0.0.1:{port}");
             let mut command = Command::new(&tansu);
             command
                 .args([
@@ -63,15 +52,9 @@ impl Broker {
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null());
-            let server = command
-                .spawn()
-                .with_context(|| format!("{command:?} cannot be started"))?;
-            let mut broker = Self { server, address };
-            if broker.answers()? {
-                return Ok(broker);
-            }
-        }
-        bail!("no broker could be started on a free port in {ATTEMPTS} attempts")
+            command
+        })?;
+        Ok(Self { server, address })
     }
 
     /// `host:port`.
@@ -105,20 +88,6 @@ impl Broker {
             &[self.address.as_ref(), file.path().as_os_str()],
         )?;
         serde_json::from_str(&said).with_context(|| format!("produce.py said {said:?}"))
-    }
-
-    /// Whether it came up; not when another process has the port.
-    fn answers(&mut self) -> Result<bool> {
-        for _ in 0..KNOCKS {
-            if self.server.try_wait()?.is_some() {
-                return Ok(false);
-            }
-            if TcpStream::connect(&self.address).is_ok() {
-                return Ok(true);
-            }
-            sleep(PAUSE);
-        }
-        bail!("the broker does not answer at {}", self.address)
     }
 }
 

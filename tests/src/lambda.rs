@@ -1,4 +1,3 @@
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, sleep};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use tempfile::TempDir;
 
+use crate::server::start_server;
 use crate::{binary, python};
 
-/// How long the emulator may take to start.
-const KNOCKS: usize = 1_000;
+/// How soon a function that ended is started again.
 const PAUSE: Duration = Duration::from_millis(20);
 /// When an invocation is given up: a function that was killed never answers.
 const TIMEOUT_SECONDS: &str = "20";
@@ -30,7 +29,6 @@ pub struct LambdaServer {
 impl LambdaServer {
     /// Starts one on a free port, without functions.
     pub fn start() -> Result<Self> {
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         // It wants to be in a Cargo package, which is never built.
         let folder = tempfile::tempdir()?;
         std::fs::create_dir(folder.path().join("src"))?;
@@ -41,44 +39,29 @@ impl LambdaServer {
         }
         std::fs::write(folder.path().join("Cargo.toml"), manifest)?;
         let program = python("lambda")?.with_file_name("cargo-lambda");
-        let mut command = Command::new(&program);
-        command
-            .args(["lambda", "watch", "--only-lambda-apis", "--ignore-changes"])
-            .args([
-                "--invoke-address",
-                "127.0.0.1",
-                "--invoke-port",
-                &port.to_string(),
-            ])
-            .args(["--timeout", TIMEOUT_SECONDS])
-            .current_dir(folder.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let server = command
-            .spawn()
-            .with_context(|| format!("{command:?} cannot be started"))?;
-        let mut lambda = Self {
+        let (server, address) = start_server(|port| {
+            let mut command = Command::new(&program);
+            command
+                .args(["lambda", "watch", "--only-lambda-apis", "--ignore-changes"])
+                .args([
+                    "--invoke-address",
+                    "127.0.0.1",
+                    "--invoke-port",
+                    &port.to_string(),
+                ])
+                .args(["--timeout", TIMEOUT_SECONDS])
+                .current_dir(folder.path())
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            command
+        })?;
+        Ok(Self {
             server,
-            address: format!("127.0.0.1:{port}"),
+            address,
             functions: Vec::new(),
             _folder: folder,
-        };
-        lambda.wait()?;
-        Ok(lambda)
-    }
-
-    fn wait(&mut self) -> Result<()> {
-        for _ in 0..KNOCKS {
-            if let Some(status) = self.server.try_wait()? {
-                bail!("the Lambda runtime ended with {status}");
-            }
-            if TcpStream::connect(&self.address).is_ok() {
-                return Ok(());
-            }
-            sleep(PAUSE);
-        }
-        bail!("the Lambda runtime does not answer at {}", self.address)
+        })
     }
 
     /// What functions are below, such as `…/ingest/invocations`.

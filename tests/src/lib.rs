@@ -43,6 +43,7 @@ mod lambda;
 pub mod model;
 mod python;
 mod scene;
+mod server;
 pub mod simulation;
 
 pub use aws::AwsServer;
